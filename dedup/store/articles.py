@@ -1,7 +1,7 @@
 """Stores, edits, reads and deletes articles. Other modules decide marks.
 
-Triggers of the schema (`migrations/sql`) make the marks that a change affects stale or pending. An open
-transaction that inserted or edited an article locks its row; another caller's version is then deferred.
+If a stored article changes, triggers (`migrations/sql`) make the affected marks stale or pending. If another
+open transaction has locked an article, a new version of the article is deferred: a backfill stores it later.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _EDITABLE = tuple(name for name in ARTICLE_FIELDS if name != "source_id")
 
 @dataclass(slots=True)
 class LoadCounts:
-    """Counts of the articles of a batch by what the store did with them."""
+    """Numbers of new, changed, unchanged and superseded articles in a batch."""
 
     new: int = 0
     changed: int = 0
@@ -36,7 +36,7 @@ class LoadCounts:
 
 
 def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
-    """Insert new articles as pending, and update articles that are stored. None keeps the stored value."""
+    """Insert new articles as pending; update stored articles, where a None field keeps its stored value."""
     # If two articles have the same source_id, the second is an edit of the first, so the two are merged.
     last: dict[str, Article] = {}
     for article in articles:
@@ -51,7 +51,7 @@ def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
     if known:
         changed = one_column(cursor, _sql("changed"), values)
         if changed:
-            # The trigger on UPDATE takes the settle lock, too, but without the short timeout for row locks.
+            # The UPDATE trigger would take the settle lock, but not set the short timeout for row locks.
             hold_settle_lock(cursor)
             cursor.execute(_sql("update"), {**values, "ids": bigints(changed)})
         counts.changed, counts.same = len(changed), known - len(changed)
@@ -69,7 +69,7 @@ def _column_values(articles: Collection[Article]) -> dict[str, Any]:
 
 
 def article_values(article: Article) -> dict[str, Any]:
-    """Return the fields of an article as values for statements."""
+    """Return the fields of an article as parameters of an SQL statement."""
     values = {name: getattr(article, name) for name in ARTICLE_FIELDS}
     return values | {"text": storable(article.text), "kept": as_json(article.kept)}
 
@@ -82,8 +82,8 @@ def _insert(cursor: Cursor, values: dict[str, Any], given: int) -> int:
         new = cursor.execute(_sql("insert"), values).rowcount
         if new in (0, given):
             return new
-        # Stored articles may now need an edit, which takes the settle lock. The holder of that lock may wait
-        # for the rows inserted here. So undo the insert, and repeat it under the lock.
+        # The other articles are stored already, and editing them needs the settle lock. Its holder may wait
+        # for the rows inserted here: a deadlock. So undo the insert, and repeat it under the lock.
         raise psycopg.Rollback(savepoint)
     hold_settle_lock(cursor)
     return cursor.execute(_sql("insert"), values).rowcount
@@ -115,22 +115,22 @@ def count(cursor: Cursor) -> int:
 
 
 def body_sql(row: str) -> str:
-    """Return SQL for the present text of a row of `dedup.article`; '' if its attached row is gone.
+    """Return SQL for the present text of an article; '' if its row in an attached table is gone.
 
-    If `html_sql` is true for the same row, the text is HTML: pass it to `extract_text`.
+    `row`: the alias of `dedup.article`. If `html_sql(row)` is true, pass the text to `extract_text`.
     """
     elsewhere = f"(SELECT t.text FROM dedup.article_text t WHERE t.article_id = {row}.id)"
     return f"coalesce({row}.text, {elsewhere}, '')"
 
 
 def html_sql(row: str) -> str:
-    """Return SQL that is true if the text of a row of `dedup.article` is HTML of an attached table."""
+    """Return SQL that is true if an article's text is HTML, which occurs only in attached tables."""
     elsewhere = f"(SELECT t.html FROM dedup.article_text t WHERE t.article_id = {row}.id)"
     return f"CASE WHEN {row}.attachment_id IS NULL THEN false ELSE {elsewhere} END"
 
 
 def extract_text(text: str, html: bool) -> str:
-    """Return a text as plain text. Raises InputError: it is HTML, and trafilatura is not installed."""
+    """Extract plain text from HTML. Raises InputError: the text is HTML, but trafilatura is not installed."""
     if not html:
         return text
     from dedup.base.html import readable as read
@@ -139,20 +139,20 @@ def extract_text(text: str, html: bool) -> str:
 
 
 def fields_sql(row: str) -> str:
-    """Return SQL for the columns that `make_article` takes, from a row of `dedup.article`."""
+    """Return SQL for the columns of a row of `dedup.article` from which `make_article` makes an article."""
     names = (body_sql(row) if name == "text" else f"{row}.{name}" for name in ARTICLE_FIELDS)
     return ", ".join([*names, html_sql(row)])
 
 
 def make_article(row: Sequence[Any]) -> Article:
-    """Return the article of a row that `fields_sql` selected."""
+    """Make an article from a row with the columns of `fields_sql`."""
     *values, markup = row
     given = dict(zip(ARTICLE_FIELDS, values, strict=True))
     return Article(**given | {"text": extract_text(given["text"], markup)})
 
 
 def load_texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
-    """Return texts to fingerprint; leave out articles whose attached row changed since the last sync."""
+    """Return the texts of articles, except texts in attached tables that changed since the last sync."""
     query = _sql("texts", text=body_sql("a"), html=html_sql("a"))
     rows = cursor.execute(query, {"ids": bigints(ids)}).fetchall()
     return [
@@ -167,7 +167,7 @@ def find_partners(cursor: Cursor, source_ids: Sequence[str]) -> list[int]:
 
 
 def note_limit(cursor: Cursor, ids: Sequence[int], limit: str) -> None:
-    """Record the safety limit that left these articles unsettled; `dedup status` shows the limit."""
+    """Record which safety limit stopped the settling of these articles; `dedup status` shows the limit."""
     cursor.execute(_sql("note_limit"), {"limit": limit, "ids": bigints(ids)})
 
 
@@ -199,7 +199,7 @@ def newest_ids(cursor: Cursor, count: int) -> list[int]:
 def defer(cursor: Cursor, article: Article) -> None:
     """Keep an article until a backfill can store it. Raises InputError: it is a row of an attached table."""
     if _find_attached(cursor, [article.source_id]):
-        raise InputError("the article is a row of an attached table: change it there")
+        raise InputError("the article is a row of an attached table; change that row instead")
     cursor.execute(_sql("defer"), article_values(article))
 
 
@@ -228,9 +228,9 @@ def store_deferred(cursor: Cursor, source_ids: Sequence[str]) -> None:
     rows = cursor.execute(_sql("take_deferred"), {"source_ids": list(source_ids)}).fetchall()
     if not rows:
         return
-    # The article may have become a row of an attached table since; then only that row defines the article.
+    # If an article has become a row of an attached table, only that row counts, so drop its versions.
     attached = _find_attached(cursor, source_ids)
-    for row in rows:  # one by one, since a version may lack a field that an earlier one has
+    for row in rows:  # one by one, because each version edits the version before
         if row[0] not in attached:
             store(cursor, [Article(**dict(zip(ARTICLE_FIELDS, row, strict=True)))])
 

@@ -1,8 +1,8 @@
 -- Articles.
 
 -- name: incoming
--- The given articles as rows, from one array per field. Arrays of texts are sent in binary format. In text format
--- Postgres would escape the texts, which takes 80 bytes for every backslash.
+-- The given articles as rows, made from one array per field. Texts are sent in binary format, because escaping them for
+-- the text format would take 80 bytes of memory for every backslash.
 unnest(%(source_id)b::text[], %(text)b::text[], %(title)b::text[], %(url)b::text[], %(publication)b::text[],
        %(published_at)s::timestamptz[], %(added_at)s::timestamptz[], %(language)b::text[], %(byline)b::text[],
        %(kept)b::text[]::jsonb[])
@@ -16,7 +16,7 @@ FROM ${incoming} ORDER BY source_id
 ON CONFLICT (source_id) DO NOTHING
 
 -- name: changed
--- Return the stored articles that differ from the incoming ones in a field that is not null.
+-- Return the stored articles that the incoming articles change. A null field changes nothing.
 SELECT a.id FROM ${incoming} JOIN dedup.article a USING (source_id)
 WHERE (i.text IS NOT NULL AND i.text IS DISTINCT FROM a.text)
    OR (i.title IS NOT NULL AND i.title IS DISTINCT FROM a.title)
@@ -49,7 +49,7 @@ FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE 
 WHERE a.source_id = %(source_id)s
 
 -- name: explained
--- Return an article with its text, for an explanation.
+-- Return an article with its text and mark, for `dedup explain`.
 SELECT a.title, a.publication, a.published_at, a.added_at, a.language, ${text}, ${html}, k.status, k.stale,
        k.archived, (SELECT o.source_id FROM dedup.article o WHERE o.id = k.duplicate_of)
 FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
@@ -62,8 +62,8 @@ FROM dedup.article a CROSS JOIN LATERAL (SELECT ${text} AS text OFFSET 0) AS b
 WHERE a.id = ANY (%(ids)s) AND (a.text_hash IS NULL OR a.text_hash = sha256(convert_to(b.text, 'UTF8')))
 
 -- name: partners
--- Return articles that form a stored pair with one of these articles. OFFSET 0: look up the pairs of each article by
--- index, even under stale statistics.
+-- Return articles that form a stored pair with one of these articles. OFFSET 0 forces index lookups, even if statistics
+-- are outdated.
 SELECT DISTINCT m.id
 FROM unnest(%(source_ids)s::text[]) AS given (source_id)
 CROSS JOIN LATERAL (
@@ -75,7 +75,7 @@ CROSS JOIN LATERAL (
 ) AS m (id)
 
 -- name: note_limit
--- Record the safety limit that left articles unsettled.
+-- Record which safety limit stopped the settling of articles.
 UPDATE dedup.article_mark SET limit_fired = %(limit)s WHERE id = ANY (%(ids)s) AND (status = 'pending' OR stale)
 
 -- name: withdraw
@@ -105,7 +105,7 @@ ORDER BY coalesce(published_at, added_at) DESC, source_id LIMIT %(count)s
 ANALYZE ${tables}
 
 -- name: defer
--- Keep a version of an article as deferred; this waits for no lock.
+-- Store a version of an article as deferred, without waiting for a lock.
 INSERT INTO dedup.deferred_article (source_id, text, title, url, publication, published_at, added_at, language, byline,
                                     kept)
 VALUES (%(source_id)s, %(text)s, %(title)s, %(url)s, %(publication)s, %(published_at)s,
@@ -124,11 +124,11 @@ SELECT EXISTS (SELECT FROM dedup.deferred_article WHERE source_id = %(source_id)
 SELECT count(*) FROM dedup.deferred_article
 
 -- name: deferred
--- Return the source_ids of deferred articles, the first deferred first.
+-- Return the source_ids of deferred articles, in the order in which they were deferred.
 SELECT source_id FROM dedup.deferred_article GROUP BY source_id ORDER BY min(id) LIMIT %(limit)s
 
 -- name: take_deferred
--- Delete and return all deferred versions of articles, in the order in which they came.
+-- Delete all deferred versions of articles, and return them in the order in which they came.
 WITH taken AS (DELETE FROM dedup.deferred_article WHERE source_id = ANY (%(source_ids)s) RETURNING *)
 SELECT source_id, text, title, url, publication, published_at, added_at, language, byline, kept FROM taken ORDER BY id
 

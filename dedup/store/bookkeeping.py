@@ -1,7 +1,7 @@
 """Checks and repairs the data on which later marks depend: revisions, flags, counts, triggers.
 
-See docs/reliability.md, promise 16. `../settling/verify.py` recomputes marks, pairs and fingerprints of a
-sample; the checks of this module are cheap enough to cover whole tables.
+See docs/reliability.md, promise 16. These checks are cheap, so they read whole tables. The checks of
+`../settling/verify.py` are expensive: they recompute the marks, pairs and fingerprints of a sample.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ _sql = Statements("store/bookkeeping")
 
 
 class Healing(Enum):
-    """Kinds of repair of a fault; the next backfill completes each repair."""
+    """Kinds of repair. The next backfill completes a repair."""
 
     SETTLE = auto()  # settle the article again
     FINGERPRINT = auto()  # fingerprint and settle the article again
     COUNT = auto()  # count every sentence again
-    PLACE = auto()  # find out again up to which time articles are settled
+    PLACE = auto()  # find the latest time of the settled articles again
     ADOPT = auto()  # apply the settings in force again, and settle all articles again
     DIVIDE = auto()  # check again which articles are before the horizon
     CREDITS = auto()  # read the credits of the article again
     TABLES = auto()  # compare attached tables with their articles
-    SCHEMA = auto()  # switch triggers on, remove rows that belong to no article, add missing marks
+    SCHEMA = auto()  # switch triggers on, remove rows that belong to no article, add missing rows
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     words: str
     repair: Healing
-    article_id: int | None = None  # None if the fault does not concern a single article
+    article_id: int | None = None  # None if the fault is not a fault of one article
 
 
 _OF_ARTICLES: tuple[tuple[str, Healing, str], ...] = (
@@ -63,8 +63,8 @@ _COUNTED: tuple[tuple[str, Healing, str], ...] = (
     ("articles without a mark, or marks with a wrong time or table", Healing.SCHEMA, "count_missing_marks"),
     ("marks that belong to no article", Healing.SCHEMA, "count_lost_marks"),
     ("credits that belong to no article or no agency", Healing.SCHEMA, "count_lost_credits"),
-    ("pairs of an archived article and one that is not archived", Healing.SCHEMA, "count_crossing_pairs"),
-    ("triggers that are not ENABLE ALWAYS, and miss changes", Healing.SCHEMA, "count_triggers"),
+    ("pairs of an archived and an unarchived article", Healing.SCHEMA, "count_crossing_pairs"),
+    ("triggers that are not ENABLE ALWAYS, so they may miss changes", Healing.SCHEMA, "count_triggers"),
     ("missing rows of dedup.settle_turn", Healing.SCHEMA, "count_missing_turn"),
 )
 """Faults that are only counted: message, repair, and the statement that counts the faults."""
@@ -80,19 +80,19 @@ def find_faults(cursor: Cursor, settings: Settings) -> Iterator[Finding]:
             yield Finding(f"{words}: {count:,}", repair)
     if absent := key_segments.count_absent(cursor):
         yield Finding(
-            f"{counted(absent, 'article is', 'articles are')} missing some lookup entries", Healing.SCHEMA
+            f"{counted(absent, 'article is', 'articles are')} missing some index entries", Healing.SCHEMA
         )
     if wrong := window.count_wrong_side(cursor, settings):
         yield Finding(
             f"{counted(wrong, 'article is', 'articles are')} wrongly archived or unarchived", Healing.DIVIDE
         )
     if one_row(cursor, _sql("later_than_noted"), order_parameters(settings))[0]:
-        yield Finding("settled articles are later than the time in dedup.corpus_state", Healing.PLACE)
+        yield Finding("settled articles are later than `settled_through` in corpus_state", Healing.PLACE)
 
 
 @dataclass(slots=True)
 class Repairs:
-    settle: set[int] = field(default_factory=set)  # ids of articles, also in the next two fields
+    settle: set[int] = field(default_factory=set)  # ids of articles, as in the next two fields
     fingerprint: set[int] = field(default_factory=set)
     credits: set[int] = field(default_factory=set)
     others: set[Healing] = field(default_factory=set)

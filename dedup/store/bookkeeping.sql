@@ -1,7 +1,7 @@
 -- Faults in the data on which later marks depend, and the repairs of the faults.
 
 -- name: settled
--- True if `dedup.marked_article a` is settled, not failed and not archived.
+-- True if the article `a` (a row of `dedup.marked_article`) is settled, has not failed, and is not archived.
 a.status IN ('unique', 'similar', 'duplicate') AND NOT a.stale AND NOT a.archived
 
 -- name: lost_fingerprints
@@ -43,7 +43,7 @@ SELECT a.id, coalesce(a.published_at, a.added_at), a.attachment_id FROM ${missin
 ON CONFLICT (id) DO UPDATE SET time = excluded.time, attachment_id = excluded.attachment_id
 
 -- name: add_turn
--- Add the row of the settle lock.
+-- Add the row whose lock is the settle lock.
 INSERT INTO dedup.settle_turn DEFAULT VALUES ON CONFLICT DO NOTHING
 
 -- name: archived_with_fingerprint
@@ -76,7 +76,7 @@ SELECT count(*) FROM ${missing_marks}
 SELECT count(*) FROM ${lost_pairs}
 
 -- name: count_missing_turn
--- Count missing rows of the settle lock.
+-- Return 1 if the row whose lock is the settle lock is missing, else 0.
 SELECT count(*) FROM (SELECT WHERE NOT EXISTS (SELECT FROM dedup.settle_turn)) AS missing
 
 -- name: count_triggers
@@ -136,7 +136,7 @@ WHERE ${settled} AND f.canonical = (a.status = 'duplicate') ORDER BY a.id
 UPDATE dedup.corpus_state SET rule_digest = NULL, fingerprint_digest = NULL
 
 -- name: forget_place
--- Delete the recorded time up to which articles are settled; the next settling finds and records it again.
+-- Delete the recorded time up to which articles are settled; the next settling records it again.
 UPDATE dedup.corpus_state SET settled_through = NULL
 
 -- name: later_than_noted
@@ -156,7 +156,7 @@ SELECT a.id, a.source_id FROM dedup.marked_article a
 WHERE ${settled} AND NOT EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id) ORDER BY a.id
 
 -- name: original_archived
--- Return duplicates that are not archived although their original is archived.
+-- Return duplicates that are not archived, but whose original is archived.
 SELECT a.id, a.source_id FROM dedup.marked_article a
 JOIN dedup.article_mark o ON o.id = a.duplicate_of
 WHERE ${settled} AND o.archived ORDER BY a.id

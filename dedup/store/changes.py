@@ -1,4 +1,4 @@
-"""Reads, starts and stops the journal of marks (docs/changes.md). Triggers write it (`migrations/sql`)."""
+"""Starts, reads and drops the journal of changed marks (docs/changes.md), which triggers write."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ _sql = Statements("store/changes")
 
 MOST_CHANGES = 100_000  # Maximum number of changes per call, about 20 MB
 
-# Maximum seconds to wait for table locks: longer than 1 s, after which an automatic vacuum releases its lock.
-LOCK_SECONDS = 1.5
+LOCK_SECONDS = 1.5  # Maximum wait for table locks; an automatic vacuum gives up its lock after 1 s
 
 
 @dataclass(frozen=True, slots=True)
 class MarkChange(Answer):
-    """A changed mark in its present state; the fields are as in `Verdict`."""
+    """The present mark of an article whose mark changed; the fields are as in `Verdict`."""
 
-    cursor: str  # opaque; pass it to get the changes after this change
+    cursor: str  # opaque text; pass it as `since` to get the changes after this change
     id: str  # the article's source_id
-    status: str  # of the mark; or "pending" (the last mark no longer counts), or "deleted"
+    status: str  # of the mark; or "pending" (the last mark is no longer valid); or "deleted"
     duplicate_of: str | None
     score: float | None
     reason: str | None
 
 
 def changes(cursor: Cursor, since: str | None, limit: int) -> list[MarkChange]:
-    """Return the next marks that changed since a cursor; None: all marks. Errors: see `Questions.changes`."""
+    """Return up to `limit` marks that changed after `since` (None: all). Errors: see `Questions.changes`."""
     try:
         rows = cursor.execute(_sql("changes"), {"since": since, "limit": limit}).fetchall()
     except psycopg.Error as error:
@@ -45,11 +44,11 @@ def changes(cursor: Cursor, since: str | None, limit: int) -> list[MarkChange]:
                     " schema can start a journal: `dedup changes --start`"
                 ) from None
             case "DJ002":
-                raise InputError("this is not a cursor of changes; give the last one that you read") from None
+                raise InputError("this is not a cursor of changes; give the last cursor you read") from None
             case "DJ003":
                 raise CursorError(
-                    "the cursor belongs to another history of the marks (as after a restore, failover,"
-                    " TRUNCATE or new start of the journal), or is older than the recorded deletions; discard"
+                    "the cursor belongs to another history of the marks (after a restore, failover, TRUNCATE"
+                    " or new start of the journal), or is older than the oldest recorded deletion. Discard"
                     " your copies of the marks, and read all marks again: `dedup changes` without --since"
                 ) from None
         raise
@@ -57,6 +56,7 @@ def changes(cursor: Cursor, since: str | None, limit: int) -> list[MarkChange]:
 
 
 def keep_journal(cursor: Cursor, *, wanted: bool) -> bool:
-    """Start or drop the journal; return False if nothing changed. For the owner; needs the settle lock."""
+    """Start or drop the journal; return False if nothing changed.
+    Needs the settle lock and the rights of the schema's owner."""
     cursor.execute(set_values({"lock_timeout": milliseconds(LOCK_SECONDS)}, local=True))
     return bool(one_row(cursor, _sql("start" if wanted else "stop"))[0])

@@ -1,7 +1,7 @@
-"""Counts the carriers of sentences (articles with a sentence), and stores which sentences are common.
+"""Counts the carriers of each sentence (the articles that contain it), and stores the common sentences.
 
-See docs/semantics.md, section 2. The counts of sentences with many carriers are stored, and updated by the
-difference. `../rules/common.py` decides which sentences are common, for `../settling/refresh.py`.
+See docs/semantics.md, section 2. Counts of sentences with many carriers are stored; a later count adds only
+what changed. `../rules/common.py` decides which sentences are common.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class SentenceCount:
 
     sentence_hash: int
     carriers: int  # number of articles that carry the sentence
-    pairs: int  # number of ordered pairs of carriers with an equal bucket key, summed over the bands
-    carrier: int | None  # the id of a carrier, for the example; None if unknown
+    pairs: int  # number P of ordered pairs of carriers with an equal bucket key; see `rules.common`
+    carrier: int | None  # id of an article that has the sentence, to show its words; None if unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,13 @@ class CommonChange:
     carriers: int
     effective_stories: float | None  # see `rules.common`; None if the sentence stops being common
     carrier: int | None
-    enters: bool  # the sentence becomes common; if both flags are false, only its counts changed
-    leaves: bool  # the sentence stops being common
+    enters: bool  # the sentence becomes common
+    leaves: bool  # the sentence stops being common; if both flags are false, only its counts changed
 
 
 def take_changes(cursor: Cursor) -> tuple[bool, Bigints, int]:
-    """Return whether every sentence must be counted, the ids of the changes that this transaction sees (for
-    `finish`), and the planner's estimate of the number of fingerprints.
+    """Return whether every sentence must be counted, the ids of the changes that are not counted yet, and an
+    estimate of the number of fingerprints. Pass the ids to `finish`.
     """
     row = one_row(cursor, _sql("waiting_changes"))
     return row[0], row[1], row[2]
@@ -72,7 +72,7 @@ def count_all(
 
 
 def count_changed(cursor: Cursor, settings: Settings) -> list[SentenceCount]:
-    """Count sentences that waiting changes affect, by index lookups, in the transaction of `take_changes`."""
+    """Count sentences whose carriers changed since the last count, in the transaction of `take_changes`."""
     # The transaction must be REPEATABLE READ, so that all statements see the same changes and fingerprints.
     prefer_indexes(cursor)
     for statement in (
@@ -94,10 +94,10 @@ def find_changes(
     everything: bool,
     complete: bool = False,
 ) -> list[CommonChange]:
-    """Compare counts with the table of common sentences; return the changes that the table needs.
+    """Compare new counts with the table of common sentences; return the changes to make in the table.
 
-    `everything`: `counts` has all sentences that many articles carry. `complete`: `counts` also has all
-    common or pinned sentences that any article carries.
+    `everything`: `counts` has all sentences with many carriers. `complete`: `counts` also has all common
+    and pinned sentences that have any carrier.
     """
     counted = {count.sentence_hash: count for count in counts}
     present = load_common(cursor, None if everything else list(counted))
@@ -123,7 +123,7 @@ def find_changes(
 
 
 def load_common(cursor: Cursor, among: Sequence[int] | None = None) -> dict[int, tuple[int, float]]:
-    """Return the common sentences (only of `among`, if given) with their carriers and effective stories."""
+    """Return the numbers of carriers and effective stories by common sentence. `among`: only of these."""
     keys = None if among is None else arrays.bigints(among)
     rows = cursor.execute(_sql("stored"), {"keys": keys})
     return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
@@ -134,7 +134,7 @@ def find_carriers(cursor: Cursor, sentences: Sequence[int]) -> list[int]:
 
 
 def find_rescored(cursor: Cursor, changed: Sequence[CommonChange]) -> list[int]:
-    """Return the articles whose scores change: a sentence in them becomes common, or stops being common."""
+    """Return the articles that have a sentence that becomes common, or stops being common."""
     moved = [c.sentence_hash for c in changed if c.enters or c.leaves]
     return find_carriers(cursor, moved) if moved else []
 

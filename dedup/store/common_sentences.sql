@@ -5,17 +5,17 @@
 DROP TABLE IF EXISTS pg_temp.taken_change, pg_temp.net_change, pg_temp.touched_sentence
 
 -- name: taken_changes
--- Copy the ids of the waiting changes that this transaction sees.
+-- Copy the ids of the changes that are not counted yet. The next statements count these changes.
 CREATE TEMPORARY TABLE taken_change ON COMMIT DROP AS SELECT id FROM dedup.sentence_change
 
 -- name: analyze_taken_changes
--- Tell the planner the number of taken changes.
+-- Update the statistics of this temporary table, so that the planner knows its size.
 ANALYZE pg_temp.taken_change
 
 -- name: net_changes
 -- Reduce the taken changes to at most two rows per article: the fingerprint that was counted before, with the sign -1,
--- and the present fingerprint, with the sign +1. Fingerprints of an article are removed and added in turn, so its first
--- and its last change are enough.
+-- and the present fingerprint, with the sign +1. The first and the last change of an article are enough, because its
+-- fingerprints are alternately removed and added.
 CREATE TEMPORARY TABLE net_change ON COMMIT DROP AS
 WITH edge AS (
     SELECT c.article_id, min(c.id) AS first, max(c.id) AS last
@@ -30,7 +30,7 @@ FROM edge e JOIN dedup.sentence_change c ON c.id = e.last AND c.sentence_hashes 
 JOIN dedup.fingerprint f ON f.article_id = e.article_id
 
 -- name: analyze_net_changes
--- Tell the planner the number of net changes.
+-- Update the statistics of this temporary table, so that the planner knows its size.
 ANALYZE pg_temp.net_change
 
 -- name: touched_sentences
@@ -51,21 +51,21 @@ FROM (
 GROUP BY sentence_hash
 
 -- name: index_touched_sentences
--- Index the affected sentences for the joins of the counts.
+-- Index the affected sentences, because the next statements join by sentence.
 CREATE INDEX ON pg_temp.touched_sentence (sentence_hash)
 
 -- name: analyze_touched_sentences
--- Tell the planner the number of affected sentences.
+-- Update the statistics of this temporary table, so that the planner knows its size.
 ANALYZE pg_temp.touched_sentence
 
 -- name: prefer_hash_joins
--- Allow hash joins again, because the tables of the next statements are small and of known size. Functions that these
--- statements call set planner parameters for themselves.
+-- Allow hash joins and full scans again, because the tables of the next statements are small, and the planner knows
+-- their sizes. Functions that the statements call keep their own planner settings.
 SELECT set_config('enable_hashjoin', 'on', true), set_config('enable_seqscan', 'on', true)
 
 -- name: count_kept_sentences
--- Update stored counts by the difference, because a sentence may have 100,000 carriers, too many to read again. Only
--- the bucket keys of changed articles are needed. If N carriers have a key now, and N - d had the key before, the
+-- Return the stored counts plus their changes, because a sentence may have 100,000 carriers, too many to read again.
+-- Only the bucket keys of changed articles are read. If N carriers have a key now, and N - d had the key before, the
 -- number of ordered pairs changes by N (N - 1) - (N - d) (N - d - 1).
 WITH moved AS MATERIALIZED (
     SELECT s.sentence_hash, b.band, b.bucket, sum(n.sign) AS d
@@ -94,7 +94,7 @@ FROM pg_temp.touched_sentence t LEFT JOIN difference d USING (sentence_hash)
 WHERE t.carriers IS NOT NULL
 
 -- name: count_other_sentences
--- Count affected sentences without stored counts. Few articles carried these sentences, so all their carriers are read.
+-- Count the affected sentences that have no stored counts. Until now few articles carried them, so read all carriers.
 -- Return the sentences that more than `limit` articles carry now, or that are common or pinned.
 WITH carrier AS MATERIALIZED (
     SELECT * FROM dedup.carrier(ARRAY(
@@ -119,9 +119,9 @@ WITH carrier AS MATERIALIZED (
 SELECT sentence_hash, carriers, coalesce(pairs, 0), carrier FROM carried LEFT JOIN agreeing USING (sentence_hash)
 
 -- name: count_every_sentence
--- Count every sentence that more than `limit` articles carry, and watched sentences. Return the number of carriers, the
--- number of ordered pairs of carriers with an equal bucket key, summed over the bands, and one carrier. One pass over
--- all fingerprints finds the sentences; a second pass reads the buckets of their carriers.
+-- Count every sentence that more than `limit` articles carry, and the sentences of `watched`. Return the number of
+-- carriers, the number of ordered pairs of carriers with an equal bucket key, summed over the bands, and one carrier.
+-- One pass over all fingerprints finds the sentences; a second pass reads the buckets of their carriers.
 WITH carried AS MATERIALIZED (
     SELECT sentence_hash, count(*)::integer AS carriers, min(article_id) AS carrier
     FROM ${fingerprints} f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
@@ -163,7 +163,7 @@ SELECT DISTINCT article_id FROM dedup.carrier(%(sentences)s)
 UPDATE dedup.corpus_state SET recount_all = true
 
 -- name: delete_all_counts
--- Delete all counts before they are written again.
+-- Delete all counts, so that new counts can be written.
 DELETE FROM dedup.sentence_count
 
 -- name: delete_changes
@@ -192,7 +192,7 @@ SELECT sentence_hash, carriers, effective_stories FROM dedup.common_sentence
 WHERE %(keys)s::bigint[] IS NULL OR sentence_hash = ANY (%(keys)s::bigint[])
 
 -- name: waiting_changes
--- Return whether every sentence must be counted, the ids of waiting changes, and the estimated number of fingerprints.
+-- Return whether every sentence must be counted, the ids of uncounted changes, and an estimate of the fingerprints.
 SELECT s.recount_all, coalesce((SELECT array_agg(id) FROM dedup.sentence_change), '{}'),
        (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'dedup.fingerprint'::regclass)
 FROM dedup.corpus_state s

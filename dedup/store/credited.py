@@ -1,4 +1,4 @@
-"""Looks up the news agencies that articles credit. Unlike `credits.py`, it loads no reader of texts."""
+"""Looks up the agencies that articles credit. Unlike `credits.py`, it does not import the text reader."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class ArticleCredit(Answer):
     """An agency that an article credits, and the place of the credit."""
 
     agency: str
-    place: str  # "contribution": the agency wrote only a part of the text
+    place: str  # such as "byline"; "contribution": the agency wrote only a part of the text
 
 
 def find_credits(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, tuple[ArticleCredit, ...]]:
-    """Return the credits of articles by source_id; articles without credits are left out."""
+    """Return the credits of articles by source_id; leave out articles without credits."""
     found: dict[str, tuple[ArticleCredit, ...]] = {}
     rows = cursor.execute(_sql("of_articles"), {"source_ids": list(source_ids)}).fetchall()
     for source_id, *credit in rows:

@@ -20,17 +20,17 @@ from dedup.text.credits import MAX_SPELLING, PLACES, Agency, Credit, CreditReade
 
 _sql = Statements("store/credits")
 
-UNREAD_ARTICLES = 100  # Maximum per transaction, which then holds the settle lock for about 10 ms
+UNREAD_ARTICLES = 100  # Maximum number per transaction, which holds the settle lock for about 10 ms
 
 
 @dataclass(frozen=True, slots=True)
 class ListedAgency(Answer):
-    """A news agency of the list."""
+    """A news agency of the list of known agencies."""
 
     name: str
     spellings: list[str]
     places: list[str]  # places in an article where the name counts as a credit
-    articles: int  # number of articles that credit it
+    articles: int  # number of articles that credit the agency
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class PublicationCredits(Answer):
 
     publication: str  # empty for articles without a publication
     articles: int
-    credited: int  # number of articles that credit an agency
-    agency_copy: int  # number of articles that credit an agency, or whose story has an article that does
+    credited: int  # number of articles that credit an agency for more than a contribution
+    agency_copy: int  # number of articles whose story has an article counted in `credited`
     share: float  # `agency_copy` divided by `articles`
 
 
@@ -51,7 +51,7 @@ def make_reader(cursor: Cursor) -> CreditReader:
 
 
 def load_credits(cursor: Cursor, ids: Sequence[int]) -> dict[int, list[Credit]]:
-    """Return the stored credits by article id, with ids of agencies; leave out articles without credits."""
+    """Return the stored credits (ids of agencies, with places) by article id, if the article has any."""
     found: dict[int, list[Credit]] = {}
     for article, agency, place in cursor.execute(_sql("stored"), {"ids": bigints(ids)}).fetchall():
         found.setdefault(article, []).append((agency, place))
@@ -77,7 +77,7 @@ def write(cursor: Cursor, found: Mapping[int, Sequence[Credit]]) -> None:
 
 
 def read_unread(cursor: Cursor) -> int:
-    """Read the credits of some waiting articles; return the number of articles. Needs the settle lock."""
+    """Find and store the credits of some waiting articles; return how many. Needs the settle lock."""
     ids = one_column(cursor, _sql("take_unread"), {"limit": UNREAD_ARTICLES})
     if ids:
         read = make_reader(cursor).read
@@ -122,7 +122,7 @@ def remove(cursor: Cursor, name: str) -> None:
 
 
 def count_by_story(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Return for each story, by its original's source_id, how many articles credit which agency."""
+    """Count the articles that credit an agency, per story (source_id of the original) and per agency."""
     found: dict[str, dict[str, int]] = {}
     rows = cursor.execute(_sql("of_stories"), {"source_ids": list(source_ids)}).fetchall()
     for source_id, agency, count in rows:
@@ -131,5 +131,5 @@ def count_by_story(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, dict[
 
 
 def publications(cursor: Cursor) -> list[PublicationCredits]:
-    """Return number and share of articles from news agencies for each publication."""
+    """Return for each publication how many of its articles come from news agencies."""
     return [PublicationCredits(*row) for row in cursor.execute(_sql("publications")).fetchall()]

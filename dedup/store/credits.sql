@@ -20,14 +20,14 @@ ON CONFLICT (name) DO UPDATE SET spellings = excluded.spellings, places = exclud
 DELETE FROM dedup.agency WHERE name = %(name)s
 
 -- name: stored
--- Return the stored credits of articles. OFFSET 0: force index lookups, because stale statistics of a growing table
+-- Return the stored credits of articles. OFFSET 0 forces index lookups, because outdated statistics of a growing table
 -- caused full scans.
 SELECT c.article_id, c.agency_id, c.place FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (SELECT * FROM dedup.credit WHERE article_id = given.id OFFSET 0) AS c
 ORDER BY 1, 2
 
 -- name: delete
--- Delete the credits of articles, looked up by index as in `stored`.
+-- Delete the credits of articles. OFFSET 0 forces index lookups, as in `stored`.
 DELETE FROM dedup.credit WHERE ctid = ANY (ARRAY(
     SELECT c.place FROM unnest(%(ids)s::bigint[]) AS given (id)
     CROSS JOIN LATERAL (SELECT ctid FROM dedup.credit WHERE article_id = given.id OFFSET 0) AS c (place)))
@@ -53,7 +53,7 @@ SELECT article_id FROM dedup.credit_unread WHERE article_id = ANY (%(ids)s)
 INSERT INTO dedup.credit_unread SELECT unnest(%(ids)s::bigint[]) ON CONFLICT DO NOTHING
 
 -- name: of_articles
--- Return the agencies that articles credit, by source_id. OFFSET 0: force index lookups, even under stale statistics.
+-- Return the agencies that articles credit, by source_id. OFFSET 0 forces index lookups, even with outdated statistics.
 SELECT given.source_id, c.agency, c.place
 FROM unnest(%(source_ids)s::text[]) AS given (source_id)
 CROSS JOIN LATERAL (SELECT id FROM dedup.mark WHERE source_id = given.source_id COLLATE "C" OFFSET 0) AS a
@@ -61,13 +61,13 @@ CROSS JOIN LATERAL (SELECT agency, place FROM dedup.article_credit WHERE article
 ORDER BY 1, 2
 
 -- name: of_stories
--- Return for each story, by its original's source_id, the credited agencies with their numbers of articles. Credits for
--- a mere contribution are left out.
+-- Return the agencies that a story credits, with the number of crediting articles. A story is given by the source_id of
+-- its original. Credits for a contribution do not count.
 SELECT o.source_id, c.agency, count(*)
 FROM dedup.mark o JOIN dedup.article_credit c ON c.story_id = o.id
 WHERE o.source_id = ANY (%(source_ids)s) AND c.place <> 'contribution' GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2
 
 -- name: publications
--- Return number and share of articles from news agencies for each publication.
+-- Return for each publication the number and share of articles that come from news agencies.
 SELECT publication, articles, credited, agency_copy, share FROM dedup.publication_credit
 ORDER BY agency_copy DESC, publication

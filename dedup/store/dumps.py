@@ -24,9 +24,9 @@ SCHEMA_LINE = " SCHEMA - {} "  # Text in the output of `pg_restore --list` for t
 
 
 def dump(path: Path, *, schema: str | None = None) -> int:
-    """Write the corpus of the embedded server into a new file, whole or not at all; return the file's bytes.
+    """Write the corpus of the embedded server into a new file; return its size in bytes.
 
-    Raises InputError: the file exists, or cannot be written; EmbeddedServerError: pg_dump failed.
+    Raises InputError (file exists or is not writable) or EmbeddedServerError; then no new file remains.
     """
     schema = chosen(schema)
     with new_file(path, private=True) as made:
@@ -40,11 +40,11 @@ def dump(path: Path, *, schema: str | None = None) -> int:
 
 
 def restore(path: Path, *, schema: str | None = None) -> None:
-    """Restore a corpus from a dump into the embedded server, which must have no corpus or an empty one. The
-    server's user owns the schema afterwards; granted rights are not restored.
+    """Restore a corpus from a dump into the embedded server, which must have no corpus or an empty one.
 
-    `schema`: name of the schema in the dump. Raises InputError: the file is not a dump of this schema, or the
-    corpus is not empty; EmbeddedServerError: pg_restore failed and changed nothing.
+    The server's user owns the restored schema; granted rights are not restored. `schema`: name of the schema
+    in the dump. Raises InputError: the file is not a dump of this schema, or the corpus is not empty;
+    EmbeddedServerError: pg_restore failed and changed nothing.
     """
     schema = chosen(schema)
     if not path.is_file():
@@ -52,9 +52,9 @@ def restore(path: Path, *, schema: str | None = None) -> None:
     try:
         listed = _run("pg_restore", "--list", str(path))
     except EmbeddedServerError:
-        raise InputError(f"{path} is not a dump of PostgreSQL, or of a newer version") from None
+        raise InputError(f"{path} is not a dump of PostgreSQL, or was made by a newer PostgreSQL") from None
     if SCHEMA_LINE.format(schema) not in listed:
-        raise InputError(f"{path} is a dump of something else: it has no schema {schema}")
+        raise InputError(f"{path} is not a dump of a corpus: it has no schema {schema}")
     url = embedded.start()
     with closing(Database(url, schema=schema)) as database, database.transaction() as cursor:
         try:
@@ -76,7 +76,7 @@ def restore(path: Path, *, schema: str | None = None) -> None:
 
 
 def _run(name: str, *words: str) -> str:
-    # Variables such as PGOPTIONS would change the session; messages are parsed, so they must be in English.
+    # Environment variables such as PGOPTIONS would change the session. LC_ALL=C: messages are in English.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C"}
     done = subprocess.run(
         [postgres.program(name), *words], env=environment, capture_output=True, errors="replace", check=False

@@ -18,7 +18,7 @@ PAGE = 5_000  # Maximum number of rows per fetch from the server
 
 
 class MarkRow(TypedDict):
-    """An article's mark; see `Verdict`. A stale mark is the last mark; a backfill will replace it."""
+    """An article's mark; see `Verdict`. If `stale` is true, a backfill will replace the mark."""
 
     id: str
     status: StatusName

@@ -31,8 +31,8 @@ Ask = Callable[[bytes, Mapping[str, Any]], list[tuple[Any, ...]]]
 """Executes a statement as one transaction and returns its rows; see `Database.ask`."""
 
 Outcome = Literal["stored", "shares", "not plain"]
-"""Result of a call: the article was stored; it shares something with few articles; or `settle.py` must settle
-it, because it is known or pinned, or shares something with many, unsettled or perhaps later articles."""
+"""Result of a call: the article was stored; or shares something with few articles; or must be settled by
+`settle.py`, for example because it is pinned, or shares something with unsettled or with many articles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ class Lookup:
     """Result of the first call for an article."""
 
     outcome: Outcome
-    checksum: int | None = None  # of this result; the second call stores only if a new look-up has the same
-    added: datetime | None = None  # the article's `added_at`; if it has none, the time of the call
+    checksum: int | None = None  # of this result; the second call stores only if the checksum is still equal
+    added: datetime | None = None  # the article's `added_at`; if it is None, the time of the call
     time: datetime | None = None  # the article's time in canonical order
-    sentences: Bigints = field(default_factory=lambda: bigints([]))  # the article's, without common sentences
+    sentences: Bigints = field(default_factory=lambda: bigints([]))  # of the article, without common ones
     others: Sequence[FingerprintRow] = ()  # originals that share something with the article
-    other_sentences: Sequence[Bigints] = ()  # for each of `others`, its sentences, without common sentences
-    unsettled: int = 0  # articles that are pending or stale
+    other_sentences: Sequence[Bigints] = ()  # sentences of each of `others`, without common ones
+    unsettled: int = 0  # number of articles that are pending or stale
 
 
 def store_or_look_up(ask: Ask, rulebook: Rulebook, article: Article, fingerprint: Fingerprint) -> Lookup:
@@ -94,7 +94,7 @@ def store(
     `gaining`: ids of earlier articles whose best match is the new article. Raises StaleRulesError: stored
     results were made with a different rulebook.
     """
-    # The mark was decided for this time of storing; another time may change the place in canonical order.
+    # The mark was decided for this `added_at`; another time may change the position in canonical order.
     dated = replace(article, added_at=lookup.added)
     given = {**asdict(mark), "pairs": [asdict(p) | {"best_match": p.other_id in gaining} for p in pairs]}
     rows = _submit(ask, rulebook, dated, fingerprint, checksum=lookup.checksum, mark=json.dumps(given))

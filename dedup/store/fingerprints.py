@@ -28,7 +28,7 @@ Chunk = list[tuple[int, int]]
 """Articles, each as its id and the revision of its text."""
 
 Target = Literal["fingerprint", "fingerprint_bulk"]
-"""Tables of fingerprints: the table in use, and the table where fingerprints of a large backfill wait."""
+"""Tables of fingerprints: the table in use, and the table where a large backfill collects fingerprints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> WaitingText
 def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[tuple[TextTask, bool]]:
     """Return the texts of articles that still wait for a fingerprint, and whether each text is HTML.
 
-    `too_long`: maximum number of characters; of a longer text only the length is returned.
+    `too_long`: maximum characters of a text; if a text is longer, return only its length.
     """
     from dedup.base.html import MAX_HTML_CHARACTERS  # imported here, since hooks do not need it
 
@@ -67,7 +67,7 @@ def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[tuple[Tex
     values = {"ids": ids, "revisions": revisions, **bounds}
     rows = cursor.execute(_sql("waiting_texts", html=articles.html_sql("a")), values).fetchall()
     if len(rows) < len(chunk):
-        # A row of an attached table may have changed before its article did. Note it, to read the row again.
+        # Rows of attached tables may have changed since the last sync. Note them, so they are read again.
         read = bigints([row[0] for row in rows])
         cursor.execute(_sql("note_moved"), {"ids": ids, "revisions": revisions, "read": read})
     return [(TextTask(*row[:7]), row[7]) for row in rows]
@@ -79,7 +79,7 @@ def _columns(chunk: Chunk) -> tuple[Bigints, Bigints]:
 
 
 def count(cursor: Cursor, what: Literal["known", "unfingerprinted", "unsettled"]) -> int:
-    """Return the estimated number of fingerprints, or count articles without one, or articles to settle."""
+    """Estimate the number of fingerprints, or count articles without a fingerprint, or articles to settle."""
     return int(one_row(cursor, _sql(_COUNTS[what]))[0])
 
 
@@ -140,7 +140,7 @@ class Batch:
         }
 
     def store(self, cursor: Cursor, target: Target = "fingerprint") -> tuple[StoredBatch, list[int]]:
-        """Store under the settle lock; return what was stored, and ids of articles that no longer wait."""
+        """Store the batch under the settle lock; return what was stored, and articles that no longer wait."""
         gone, there, outdated = self._storable(cursor)
         if outdated:
             _remove_outdated(cursor, outdated)
@@ -165,8 +165,8 @@ class Batch:
 
 
 def _remove_outdated(cursor: Cursor, ids: Sequence[int]) -> bool:
-    """Remove fingerprints of other revisions, and make the articles stale; return whether any was in use."""
-    # Edits remove outdated fingerprints. Some remain if someone changed a revision or restored half a backup.
+    """Remove fingerprints of earlier revisions; make the articles stale. Return True if any was in use."""
+    # Normally an edit removes the fingerprint. It remains if someone restored only a part of a backup.
     removed = one_column(cursor, _sql("delete_outdated"), {"ids": bigints(ids)})
     if removed:
         articles.withdraw(cursor, removed)
@@ -187,12 +187,12 @@ def delete(cursor: Cursor, ids: Collection[int], target: Target) -> None:
 
 
 def read_again(cursor: Cursor, ids: Collection[int]) -> list[int]:
-    """Make failed articles pending again unless archived; return their ids. Needs the settle lock."""
+    """Make failed articles pending, unless they are archived; return their ids. Needs the settle lock."""
     return one_column(cursor, _sql("read_again"), {"ids": bigints(ids)})
 
 
 def retry(cursor: Cursor, reason: str, limit: int) -> int:
-    """Make up to `limit` articles that failed for `reason` pending; return a count. Needs the settle lock."""
+    """Make up to `limit` articles that failed for `reason` pending; count them. Needs the settle lock."""
     failed = one_column(cursor, _sql("failed"), {"reason": reason, "limit": limit})
     return len(read_again(cursor, failed))
 
@@ -204,8 +204,8 @@ def _fail(cursor: Cursor, failed: Mapping[tuple[int, int], str]) -> None:
     articles.remove_pairs(cursor, one_column(cursor, _sql("fail"), values))
 
 
-# The rows are made here, because psycopg would convert each value separately, which takes more than half the
-# time of making fingerprints. A row is the number of columns, then length and bytes of each value (arrays:
+# Rows are encoded here, not by psycopg, which converts each value separately: that takes over half as long
+# as making the fingerprints. A row is the number of columns, then length and bytes of each value (arrays:
 # `../db/arrays.py`). Columns of a fixed width come first, so a row without its sentences is a NumPy record.
 COLUMNS = (
     "article_id, version, content_hash, revision, word_count, shingle_count, buckets, signature,"

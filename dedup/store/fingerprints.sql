@@ -1,7 +1,7 @@
 -- Fingerprints, and the texts that wait for a fingerprint.
 
 -- name: unfingerprinted
--- True if the present text of `dedup.article a` has no fingerprint, neither in use nor waiting to be used.
+-- True if no stored fingerprint (in use or waiting) was made from the present text of `dedup.article a`.
 NOT EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id AND f.revision = a.revision)
 AND NOT EXISTS (SELECT FROM dedup.fingerprint_bulk w WHERE w.article_id = a.id AND w.revision = a.revision)
 
@@ -48,7 +48,7 @@ WHERE k.id = f.id AND (k.status = 'pending' OR k.stale)
 RETURNING k.id
 
 -- name: failed
--- Return articles that failed for a reason that begins with the words of `reason`.
+-- Return failed articles whose reason begins with the words of `reason`.
 SELECT id FROM dedup.article_mark WHERE status = 'failed' AND NOT archived AND starts_with(reason, %(reason)s)
 ORDER BY id LIMIT %(limit)s
 
@@ -66,8 +66,8 @@ WHERE EXISTS (SELECT FROM dedup.marked_article a
 ON CONFLICT (article_id) DO NOTHING
 
 -- name: note_moved
--- Note in the outbox which waiting articles have a changed or missing row in an attached table, so that the row is read
--- again. If the attached table has triggers, the triggers have noted the row already.
+-- Note in the outbox which waiting articles have a changed or missing row in an attached table, so that dedup reads the
+-- row again. Triggers on the attached table, if any, have noted the row already.
 INSERT INTO dedup.outbox (attachment_id, amount, source_ids)
 SELECT a.attachment_id, count(*), array_agg(a.source_id)
 FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[]) AS given (id, revision)
@@ -123,7 +123,7 @@ CROSS JOIN (SELECT time, id FROM page ORDER BY time DESC, id DESC LIMIT 1) AS la
 
 -- name: waiting_texts
 -- Return the texts of articles that are unchanged and still wait to be settled. If a text is too long, return only its
--- length; HTML may be longer. OFFSET 0: force index lookups, even under stale statistics.
+-- length; HTML may be longer. OFFSET 0 forces index lookups, even with outdated statistics.
 SELECT a.id, a.revision, a.language, a.title, CASE WHEN size.too_long THEN '' ELSE body.text END,
        CASE WHEN size.too_long THEN char_length(body.text) END, a.byline, body.html
 FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[]) AS given (id, revision)

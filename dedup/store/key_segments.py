@@ -1,4 +1,4 @@
-"""Reads and writes index entries: a key (sentence, bucket or content hash) and an article's id in one number.
+"""Reads and writes index entries: numbers made of a key (sentence, bucket or content hash) and an article id.
 
 `migrations/sql/fingerprints.sql` looks entries up. `../settling/segments.py` merges segments of entries.
 """
@@ -21,11 +21,11 @@ from dedup.store.memory_engine import FingerprintPage
 
 _sql = Statements("store/key_segments")
 
-BLOCK_ENTRIES = 120  # Approximate number per block (a row), so that eight blocks fill a page of Postgres
+BLOCK_ENTRIES = 120  # Approximate number per block. A block is a row; eight blocks fill a page of Postgres
 PAGE_ARTICLES = 4_000  # Maximum number of fingerprints per read of keys: about 1 MB
 LOOKED_UP = 1_000_000  # Maximum number of articles per read of canonical flags: 8 MB
 COPY_ENTRIES = 1_000_000  # Maximum number of entries per write: 12 MB
-ARTICLE_BITS = 32  # Number of lower bits of an entry, which are the article's id; above them is the key
+ARTICLE_BITS = 32  # Number of lower bits of an entry that are the article's id; the upper bits are the key
 KEY_BITS = 31
 
 
@@ -36,7 +36,7 @@ class KeySegment:
     id: int
     canonical: bool  # true: entries of originals; false: entries of duplicates
     entries: int
-    blocks: int  # number of equal parts of the range of keys; each part is a block, in one row
+    blocks: int  # number of blocks (rows); each block has an equal part of the range of all keys
 
 
 def blocks_for(entries: int) -> int:
@@ -44,17 +44,17 @@ def blocks_for(entries: int) -> int:
 
 
 def block_of(entries: Bigints, blocks: int) -> Bigints:
-    """Return each entry's block number in a segment of `blocks` blocks, as `dedup.block` does in SQL."""
+    """Return the number of each entry's block, for a segment of `blocks` blocks; in SQL: `dedup.block`."""
     return np.asarray(((entries >> ARTICLE_BITS) + (1 << KEY_BITS - 1)) * blocks >> KEY_BITS)
 
 
 def first_entry(block: int, blocks: int) -> int:
-    """Return the smallest entry that a block can have."""
+    """Return the smallest possible entry of a block, for a segment of `blocks` blocks."""
     return (-(-(block << KEY_BITS) // blocks) - (1 << KEY_BITS - 1)) << ARTICLE_BITS
 
 
 def entries_of(keys: Bigints, articles: Bigints) -> Bigints:
-    """Return the entry of each key and its article, as the SQL function `dedup.entry` does."""
+    """Combine each key with its article's id into an entry; in SQL: `dedup.entry`."""
     return np.asarray((keys >> 33 << ARTICLE_BITS) + articles)
 
 
@@ -63,7 +63,7 @@ def articles_of(entries: Bigints) -> Bigints:
 
 
 def read_table(cursor: Cursor, table: Target) -> Iterator[tuple[Bigints, Flags]]:
-    """Yield all entries of a table of fingerprints, unsorted, page by page, each with its canonical flag."""
+    """Yield all entries of a table of fingerprints, unsorted, in pages, with their canonical flags."""
     after = -1
     while True:
         bounds = {"after": after, "articles": PAGE_ARTICLES}
@@ -78,7 +78,7 @@ def read_table(cursor: Cursor, table: Target) -> Iterator[tuple[Bigints, Flags]]
 
 
 def make_entries(page: FingerprintPage, canonical: Flags) -> tuple[Bigints, Flags]:
-    """Return all entries of a page of fingerprints, each with its article's canonical flag."""
+    """Return all entries of a page of fingerprints, and the canonical flag of each entry's article."""
     # Short articles have no buckets, so their content hash is a key instead.
     short = page.bucket_counts == 0
     counts = (page.sentence_counts, page.bucket_counts, short.astype(np.int64))
@@ -95,7 +95,7 @@ def segments(cursor: Cursor) -> list[KeySegment]:
 def read(cursor: Cursor, some: Collection[int], first: int, end: int) -> Bigints:
     """Return the entries of segments with `first` <= entry < `end`, unsorted."""
     last = end - 1
-    # An entry has the upper 31 bits of a key, which is enough to find its block.
+    # An entry has the upper 31 bits of its key, which suffice to find the block.
     keys = {"first": first >> ARTICLE_BITS << 33, "last": last >> ARTICLE_BITS << 33}
     data, counts = one_row(cursor, _sql("blocks"), {"segments": bigints(some), **keys})
     if data is None:
@@ -105,7 +105,7 @@ def read(cursor: Cursor, some: Collection[int], first: int, end: int) -> Bigints
 
 
 def find_flagged(cursor: Cursor, articles: Bigints, *, canonical: bool) -> Bigints:
-    """Return the articles of `articles` whose fingerprint has this canonical flag, unsorted."""
+    """Return the originals among `articles` if `canonical` is true, else the duplicates; unsorted."""
     pages = [articles[start : start + LOOKED_UP] for start in range(0, len(articles), LOOKED_UP)]
     values = [{"articles": page, "canonical": canonical} for page in pages]
     return np.concatenate([bigints([]), *(one_row(cursor, _sql("flagged"), some)[0] for some in values)])
@@ -116,7 +116,7 @@ def has_more_recent(cursor: Cursor, entries: int) -> bool:
 
 
 def take_recent(cursor: Cursor) -> tuple[Bigints, Bigints]:
-    """Delete all entries that are in no segment yet; return two arrays: of originals, and of duplicates."""
+    """Delete the entries that are in no segment yet. Return the entries of originals and of duplicates."""
     row = one_row(cursor, _sql("take_recent"))
     return row[0], row[1]
 
@@ -152,21 +152,21 @@ def _rows(segment: int, blocks: int, entries: Bigints) -> Iterator[bytes]:
 
 
 def use(cursor: Cursor, segment: KeySegment) -> None:
-    """Put a segment in use: from now on, look-ups read it."""
+    """Put a segment in use, so that look-ups read it."""
     cursor.execute(_sql("use"), asdict(segment))
 
 
 def remove(cursor: Cursor, some: Collection[int]) -> None:
-    """Remove segments with their blocks, and blocks that belong to no segment in use."""
+    """Remove segments, and all blocks that belong to no segment in use."""
     cursor.execute(_sql("delete_segments"), {"segments": bigints(some)})
     cursor.execute(_sql("delete_blocks"))
 
 
 def count_absent(cursor: Cursor) -> int:
-    """Count articles with a key that has no entry; this reads all fingerprints and all entries."""
+    """Count articles that lack an index entry; this reads all fingerprints and all entries."""
     return int(one_row(cursor, _sql("count_absent"))[0])
 
 
 def add_absent(cursor: Cursor) -> None:
-    """Add the missing entries of all articles."""
+    """Add all missing index entries."""
     cursor.execute(_sql("add_absent"))

@@ -1,7 +1,7 @@
--- Index entries: each is a key (sentence, bucket or content hash) and an article's id in one number (`dedup.entry`).
+-- Index entries: numbers made of a key (sentence, bucket or content hash) and an article id (`dedup.entry`).
 
 -- name: absent
--- Missing entries of fingerprints in use.
+-- Entries that should exist for the fingerprints in use, but are missing.
 (
     SELECT f.canonical, dedup.entry(k.key, f.article_id) AS entry
     FROM dedup.fingerprint f
@@ -22,7 +22,7 @@ SELECT article_id, dedup.keys(sentence_hashes, buckets, content_hash) FROM dedup
 WHERE article_id IN (SELECT entry & 4294967295 FROM ${absent})
 
 -- name: blocks
--- Return the blocks of segments that may contain entries of a range of keys, as one row.
+-- Return, as one row, the blocks of these segments that may contain entries between two keys.
 SELECT string_agg(array_send(b.entries), ''), array_agg(cardinality(b.entries)::bigint)
 FROM dedup.key_segment s CROSS JOIN LATERAL (
     SELECT entries FROM dedup.key_block WHERE segment = s.id
@@ -30,11 +30,11 @@ FROM dedup.key_segment s CROSS JOIN LATERAL (
 WHERE s.id = ANY (%(segments)s)
 
 -- name: count_absent
--- Count articles with a key that has no entry.
+-- Count articles that lack an index entry.
 SELECT count(DISTINCT entry & 4294967295) FROM ${absent}
 
 -- name: delete_blocks
--- Delete the blocks of segments that are not in use. Reads one index entry per segment to find these segments.
+-- Delete the blocks of segments that are not in use. The recursion finds the segments with one index look-up each.
 WITH RECURSIVE stored (segment) AS (
     SELECT min(segment) FROM dedup.key_block
     UNION ALL
@@ -48,14 +48,14 @@ DELETE FROM dedup.key_block WHERE segment = ANY (ARRAY(
 DELETE FROM dedup.key_segment WHERE id = ANY (%(segments)s)
 
 -- name: flagged
--- Return the articles of an array whose fingerprint has this canonical flag.
+-- Return the originals among `articles` if `canonical` is true, else the duplicates.
 SELECT coalesce(array_agg(f.article_id), '{}')
 FROM unnest(%(articles)s::bigint[]) AS given (id) CROSS JOIN LATERAL (
     SELECT article_id FROM dedup.fingerprint
     WHERE article_id = given.id AND canonical = %(canonical)s OFFSET 0) AS f
 
 -- name: keys
--- Return the keys of the first `articles` fingerprints after `after` as one row of arrays.
+-- Return the keys of the next fingerprints, at most `articles`, after the article id `after`, as one row of arrays.
 SELECT array_agg(f.article_id), array_agg(f.canonical::integer::bigint), array_agg(cardinality(f.keys)::bigint),
        string_agg(array_send(f.keys), '')
 FROM (
@@ -67,8 +67,8 @@ FROM (
 SELECT 1 + greatest((SELECT max(id) FROM dedup.key_segment), (SELECT max(segment) FROM dedup.key_block), 0)
 
 -- name: recent
--- Return whether recent keys (those in no segment yet) number more than `entries`. The size of the table is tested first,
--- so that the rows of a small table are not read.
+-- Return whether there are more than `entries` recent keys (keys that are in no segment yet). The size of the table is
+-- tested first, so that the rows of a small table are not read.
 SELECT pg_relation_size('dedup.recent_key') > 8 * %(entries)s::bigint
    AND (SELECT sum(cardinality(keys)) FROM dedup.recent_key) > %(entries)s
 
@@ -77,7 +77,7 @@ SELECT pg_relation_size('dedup.recent_key') > 8 * %(entries)s::bigint
 SELECT id, canonical, entries, blocks FROM dedup.key_segment ORDER BY entries, id
 
 -- name: take_recent
--- Delete all recent keys, and return the present entries of their articles: entries of originals, and of duplicates.
+-- Delete all recent keys. Return the present entries of their articles: of originals, and of duplicates.
 WITH taken AS (DELETE FROM dedup.recent_key RETURNING article_id)
 SELECT coalesce(array_agg(dedup.entry(k.key, f.article_id)) FILTER (WHERE f.canonical), '{}'),
        coalesce(array_agg(dedup.entry(k.key, f.article_id)) FILTER (WHERE NOT f.canonical), '{}')

@@ -1,6 +1,6 @@
 """Loads articles from a file or a program into the corpus, in batches. Backfills settle the articles.
 
-If the source fails, all articles before the error stay stored.
+If the file or the program fails, the articles before the error stay stored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dedup.store import articles
 from dedup.store.articles import LoadCounts
 
 BATCH_ARTICLES = 500  # Maximum number per transaction
-BATCH_BYTES = 4_000_000  # Maximum, unless one article is larger; Postgres accepts messages up to 1 GB
+BATCH_BYTES = 4_000_000  # Maximum per transaction, unless one article is larger. Postgres accepts 1 GB
 
 PREVIEWED_ARTICLES = 3
 
@@ -81,7 +81,7 @@ def preview_file(
     report = LoadReport()
     found = read_file(path, reading, report, rejects=None, progress=progress or SilentProgress(), stop=stop)
     first = tuple(islice(found, PREVIEWED_ARTICLES))
-    others = sum(1 for _ in found)  # reading all articles fills the report
+    others = sum(1 for _ in found)  # read all articles, so that the report is complete
     report.lines += len(first) + others
     return LoadPreview(report, first)
 
@@ -94,7 +94,7 @@ def load_articles(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Store the articles that a program gives. Articles before an error of `given` stay stored."""
+    """Store the articles that a program gives. After an error of `given`, earlier articles stay stored."""
     shown = progress or SilentProgress()
     shown.start("loading", len(given) if isinstance(given, Sequence) else None)
     batch, source = _Batch(database, report), iter(given)
@@ -102,7 +102,7 @@ def load_articles(
         try:
             article = next(source)
             if not isinstance(article, Article):
-                raise InputError(f"load takes a file, or Articles, not {type(article).__name__}")
+                raise InputError(f"load takes a file path or Article objects, not {type(article).__name__}")
         except StopIteration:
             break
         except Exception:  # raised by the source, not by the database

@@ -1,7 +1,7 @@
 """Reads a whole corpus as arrays for the memory engine, and writes only changed marks and pairs.
 
-`../settling/memory/` decides the marks. A page is a range of article ids. During a run, `dedup.corpus_state`
-has the run's id; so hooks settle nothing, and triggers note changed articles (`migrations/sql/settling.sql`).
+`../settling/memory/` decides the marks. A page is a range of article ids. During a run, hooks settle
+nothing, and triggers note changed articles, because `dedup.corpus_state` has the run's id.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _sql = Statements("store/memory_engine")
 PAGE_ARTICLES = 4_000  # Maximum number of fingerprints per read: about 3 MB
 
 STATUSES = tuple(Status)
-"""All statuses; arrays of statuses contain indexes into this tuple."""
+"""All statuses. An array of statuses contains positions in this tuple."""
 
 _NAMES = [rule.value for rule in RULES]
 NO_RULE = -1
@@ -66,8 +66,8 @@ class StoredMarks(Columns):
 
 
 def begin(cursor: Cursor, run: int, *, loading: bool) -> None:
-    """Record that a run of the memory engine begins. Needs the settle lock. `loading`: the run will
-    store fingerprints whose sentences no trigger notes, so all sentences must be counted again.
+    """Record that a run of the memory engine begins. Needs the settle lock. `loading`: the run
+    will store fingerprints. No trigger notes their sentences, so all sentences must be counted again.
     """
     cursor.execute(_sql("begin"), {"run": run, "loading": loading})
     cursor.execute(_sql("forget_changes"))
@@ -76,7 +76,7 @@ def begin(cursor: Cursor, run: int, *, loading: bool) -> None:
 
 
 def check(cursor: Cursor, rulebook: Rulebook, run: int) -> None:
-    """Raise StaleRulesError if the rulebook changed or `run` is no longer recorded. Needs the settle lock."""
+    """Raise StaleRulesError if the rulebook changed or `run` was replaced or ended. Needs the settle lock."""
     rulebook.check(cursor)
     if rulebooks.memory_run(cursor) != run:
         raise StaleRulesError
@@ -91,12 +91,12 @@ def end(cursor: Cursor, run: int) -> None:
 
 
 def was_interrupted(cursor: Cursor) -> bool:
-    """Return whether a run of the memory engine is still recorded as running, or has left fingerprints."""
+    """Return whether a run has not recorded its end, or its fingerprints were not put in use."""
     return bool(one_row(cursor, _sql("left_behind"))[0])
 
 
 def last_change(cursor: Cursor) -> int:
-    """Return the id of the last noted change of an article since the run began; 0 without changes."""
+    """Return the id of the last change that triggers noted during the run; 0 if they noted none."""
     return int(one_row(cursor, _sql("last_change"))[0])
 
 
@@ -109,7 +109,7 @@ def count_waiting(cursor: Cursor) -> int:
 
 
 def flag_waiting(cursor: Cursor, ids: Bigints) -> Bigints:
-    """Invert the canonical flags of articles' waiting fingerprints; return the ids of these fingerprints."""
+    """Invert the canonical flag of these articles in `fingerprint_bulk`; return the ids found there."""
     return bigints(one_column(cursor, _sql("flag_waiting"), {"ids": ids}))
 
 
@@ -119,8 +119,8 @@ def publish(cursor: Cursor) -> None:
 
 
 def read_order(cursor: Cursor, settings: Settings) -> tuple[Bigints, Bigints, datetime | None]:
-    """Return ids and revisions of articles with a fingerprint of their present text, in canonical order, and
-    the time of the last article.
+    """Return ids and revisions, in canonical order, of all articles that have a fingerprint of their present
+    text. Also return the time of the last article.
     """
     row = one_row(cursor, _sql("order"), order_parameters(settings))
     return np.asarray(row[0]), np.asarray(row[1]), row[2]
@@ -154,13 +154,13 @@ Rows = TypeVar("Rows", bound=Columns)
 
 
 def read_marks(cursor: Cursor, ids: Bigints) -> StoredMarks:
-    """Return the marks of `ids` (ascending), and of all articles with ids in between, unsorted."""
+    """Return the marks of `ids` (ascending), unsorted; may include articles with ids in between."""
     kinds = (np.int64, np.bool_, np.int8, np.int64, np.float64, np.int8)
     return _rows(cursor, "marks", ids, StoredMarks, kinds, statuses=[status.value for status in STATUSES])
 
 
 def read_pairs(cursor: Cursor, ids: Bigints) -> PairRows:
-    """Return the pairs whose later article is in `ids` (ascending) or has an id in between."""
+    """Return the pairs whose later article is in `ids` (ascending); may include articles in between."""
     kinds = (np.int64, np.int64, np.bool_, np.int8, *(np.float64,) * 4, np.bool_)
     return _rows(cursor, "pairs", ids, PairRows, kinds)
 
@@ -183,13 +183,13 @@ def find_unsettled(cursor: Cursor) -> Bigints:
 
 
 def read_pinned_pairs(cursor: Cursor) -> list[tuple[int, int, Relation]]:
-    """Return the pinned pairs of stored articles by their ids."""
+    """Return the pinned pairs of stored articles, as the ids of both articles."""
     rows = cursor.execute(_sql("pinned_pairs"))
     return [(row[0], row[1], Relation(row[2])) for row in rows.fetchall()]
 
 
 def read_sentences(cursor: Cursor, which: Literal["common", "watched"]) -> Bigints:
-    """Return the common sentences, ascending; "watched": also pinned sentences, which are always counted."""
+    """Return the common sentences, ascending; if `which` is "watched", also the pinned sentences."""
     # Without any row, array_agg returns NULL.
     (found,) = one_row(cursor, _sql("common" if which == "common" else "watched_sentences"))
     return np.empty(0, np.int64) if found is None else np.sort(found)
@@ -224,13 +224,13 @@ def write_marks(cursor: Cursor, new: StoredMarks, *, stale: bool) -> None:
 
 
 def keep_marks(cursor: Cursor, ids: Bigints, *, stale: bool) -> None:
-    """Record that articles with unchanged marks take part in comparisons, and whether the marks are stale."""
+    """Let articles take part in comparisons, and set whether their marks, which stay the same, are stale."""
     if len(ids):
         cursor.execute(_sql("keep_marks"), {"ids": ids, "stale": stale})
 
 
 def vacuum(connection: Connection) -> None:
-    """Free the space of old row versions of marks, so that new row versions do not extend the table."""
+    """Free the space of dead rows of marks, so that the table does not grow."""
     # Postgres skips the table if the role does not own it, or if a different process holds a lock on it.
     connection.execute("VACUUM (SKIP_LOCKED, PROCESS_TOAST FALSE) dedup.article_mark")
 

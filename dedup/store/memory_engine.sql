@@ -30,7 +30,7 @@ DELETE FROM dedup.match WHERE ${given}
 UPDATE dedup.corpus_state SET bulk_run = NULL
 
 -- name: forget_changes
--- Delete the notes of changes during a run of the memory engine.
+-- Delete the notes of articles that changed during a run of the memory engine.
 DELETE FROM dedup.bulk_change
 
 -- name: fingerprints
@@ -50,7 +50,7 @@ FROM (
 ) AS f JOIN dedup.article a ON a.id = f.article_id AND a.revision = f.revision
 
 -- name: given
--- True if a pair is in the arrays `articles` and `others`; this uses index lookups.
+-- True for the pairs that the arrays `articles` and `others` list; this uses index lookups.
 ctid = ANY (ARRAY(
     SELECT m.ctid FROM unnest(%(articles)s::bigint[], %(others)s::bigint[]) AS given (article_id, other_id)
     CROSS JOIN LATERAL (
@@ -58,20 +58,20 @@ ctid = ANY (ARRAY(
         WHERE article_id = given.article_id AND other_id = given.other_id OFFSET 0) AS m))
 
 -- name: flag_waiting
--- Invert the canonical flags of waiting fingerprints; return their articles.
+-- Invert the canonical flag of these articles in `fingerprint_bulk`; return the ids found there.
 UPDATE dedup.fingerprint_bulk SET canonical = NOT canonical WHERE article_id = ANY (%(ids)s) RETURNING article_id
 
 -- name: keep_marks
--- Record that articles with unchanged marks take part in comparisons, and whether the marks are stale.
+-- Let articles take part in comparisons, and set whether their marks, which stay the same, are stale.
 UPDATE dedup.article_mark SET stale = %(stale)s, takes_part = true, limit_fired = NULL
 WHERE id = ANY (%(ids)s) AND (stale, takes_part) <> (%(stale)s, true)
 
 -- name: last_change
--- Return the id of the last noted change of an article since the run began.
+-- Return the id of the last change of an article that triggers noted during the run.
 SELECT coalesce(max(id), 0) FROM dedup.bulk_change
 
 -- name: left_behind
--- Return whether a run of the memory engine is still recorded as running, or has left fingerprints.
+-- Return whether a run of the memory engine has not recorded its end, or its fingerprints were not put in use.
 SELECT bulk_run IS NOT NULL OR EXISTS (SELECT FROM dedup.fingerprint_bulk) FROM dedup.corpus_state
 
 -- name: marks
@@ -83,8 +83,8 @@ SELECT array_agg(id), array_agg(takes_part::integer::bigint),
 FROM dedup.article_mark WHERE id BETWEEN %(first)s AND %(last)s
 
 -- name: order
--- Return ids and revisions of articles with a fingerprint of their present text, in use or waiting, in canonical order,
--- and the time of the last article.
+-- Return ids and revisions, in canonical order, of all articles that have a fingerprint (in use or waiting) of their
+-- present text. Also return the time of the last article.
 SELECT coalesce(array_agg(id ORDER BY time, source_id), '{}'),
        coalesce(array_agg(revision::bigint ORDER BY time, source_id), '{}'), max(time)
 FROM (
@@ -100,7 +100,7 @@ FROM (
 ) AS fingerprinted
 
 -- name: pairs
--- Return the pairs of a range of later articles as one row of arrays.
+-- Return the pairs whose later article is in a range of ids, as one row of arrays.
 SELECT array_agg(article_id), array_agg(other_id), array_agg((relation = 'duplicate')::integer::bigint),
        array_agg(array_position(%(names)s::text[], rule)::bigint - 1), array_agg(score),
        array_agg(sentence_jaccard), array_agg(signature_jaccard), array_agg(containment),
@@ -139,9 +139,9 @@ SELECT array_agg(sentence_hash)
 FROM (SELECT sentence_hash FROM dedup.common_sentence UNION SELECT sentence_hash FROM dedup.sentence_pin) AS watched
 
 -- name: write_marks
--- Write new marks. The position of an id in `ids` selects its values in the other arrays. The ids are ascending, so
--- that width_bucket finds an id by binary search. A join is avoided, because the planner would read the whole table if
--- its statistics say that the table is empty.
+-- Write new marks. All arrays are in the order of `ids`. The ids are ascending, so that width_bucket finds the position
+-- of an id by binary search. A join is avoided, because the planner would read the whole table if its statistics say
+-- that the table is empty.
 UPDATE dedup.article_mark a
 SET status = (%(status_names)s::text[])[(%(statuses)s::bigint[])[${place}]],
     duplicate_of = nullif((%(originals)s::bigint[])[${place}], 0),

@@ -14,7 +14,7 @@ from dedup.store import rulebooks
 
 
 def connect(url: str | None = None, timeouts: Timeouts | None = None, schema: str | None = None) -> Database:
-    """Connect to and `prepare` a database. Raises UnreachableError: no answer; SchemaError: see `prepare`."""
+    """Connect to a database, then `prepare` it. Raises UnreachableError or, from `prepare`, SchemaError."""
     database = Database(url, timeouts, schema)
     try:
         prepare(database)
@@ -25,7 +25,7 @@ def connect(url: str | None = None, timeouts: Timeouts | None = None, schema: st
 
 
 def prepare(database: Database) -> None:
-    """Check that the schema is of this program's revision; make or upgrade it on the embedded server.
+    """Check that the schema has the revision of this program; on the embedded server, make or upgrade it.
 
     Raises SchemaError: the schema is missing, older or newer; the message names the next step.
     """

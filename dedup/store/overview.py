@@ -23,7 +23,7 @@ class Holder(Answer):
     pid: int
     application: str
     state: str | None  # such as "active" or "idle in transaction"
-    seconds: float | None  # since the session's transaction began; None if this role may not see the time
+    seconds: float | None  # since its transaction began; None if this role may not see the time
 
     def __str__(self) -> str:
         lasted = "" if self.seconds is None else f", for {self.seconds:.0f} s"
@@ -32,7 +32,7 @@ class Holder(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Overview(Answer):
-    """The state of a corpus."""
+    """Counts, sizes and the state of a corpus, as `dedup status` shows them."""
 
     counts: dict[str, int]  # articles per status
     unfingerprinted: int  # articles whose present text has no fingerprint yet
@@ -42,18 +42,18 @@ class Overview(Answer):
     common_sentences: int
     sentence_pins: int
     pair_pins: int
-    horizon: datetime | None  # articles before it are archived
+    horizon: datetime | None  # articles before this time are archived
     archived: int
     uncounted: bool  # the next backfill must count common sentences
-    backfill: Run | None  # the backfill or import at work now
+    backfill: Run | None  # the backfill or import that is running now
     held_by: Holder | None  # the session that holds the settle lock
     deferred: int  # versions of articles that hooks deferred
     changes: int  # noted changes of attached tables that are not read yet
-    limits: dict[str, int]  # by safety limit: number of articles that the limit left to the next backfill
-    failures: dict[str, int]  # by reason, without details: number of failed articles
+    limits: dict[str, int]  # number of articles that each safety limit left to the next backfill
+    failures: dict[str, int]  # number of failed articles per reason (without its details)
     last_marked_at: datetime | None
-    sizes: dict[str, int]  # by table: bytes, with indexes and out-of-line texts
-    bytes_per_article: dict[str, float]  # by table that grows with the corpus; "text": the texts
+    sizes: dict[str, int]  # bytes of each table, with its indexes and out-of-line texts
+    bytes_per_article: dict[str, float]  # of each table that grows with the corpus; "text": of the texts
     database_bytes: int
 
 
@@ -88,7 +88,7 @@ def overview(cursor: Cursor) -> Overview:
     )
 
 
-SMALLEST_SHOWN = 0.5  # Bytes per article; a table with fewer does not grow with the corpus, and is left out
+SMALLEST_SHOWN = 0.5  # Minimum bytes per article of a shown table; smaller tables do not grow with the corpus
 
 
 def _per_article(sizes: dict[str, int], text_bytes: int, articles: int) -> dict[str, float]:
@@ -120,6 +120,6 @@ class CommonSentence(Answer):
 
 
 def common_sentences(cursor: Cursor, limit: int | None = None) -> list[CommonSentence]:
-    """Return the common and the pinned sentences; the most effective stories come first."""
+    """Return the common and the pinned sentences, in descending order of effective stories."""
     rows = cursor.execute(_sql("common_sentences"), {"limit": limit})
     return [CommonSentence(*row) for row in rows.fetchall()]

@@ -15,7 +15,7 @@ SELECT (SELECT count(*) FROM dedup.marked_article a WHERE (a.status = 'pending' 
        (SELECT recount_all OR EXISTS (SELECT FROM dedup.sentence_change) FROM dedup.corpus_state),
        (SELECT max(marked_at) FROM dedup.article_mark),
        pg_database_size(current_database()),
-       -- The size of texts as stored: compressed, without the overhead of pages.
+       -- The bytes of the texts as stored: compressed, without the overhead of pages.
        (SELECT coalesce(sum(pg_column_size(text)), 0)::bigint FROM dedup.article)
 
 -- name: common_sentences
@@ -28,8 +28,8 @@ FROM dedup.sentence ORDER BY effective_stories DESC NULLS LAST, sentence_hash LI
 SELECT split_part(reason, ':', 1), count(*) FROM dedup.article_mark WHERE status = 'failed' GROUP BY 1
 
 -- name: holder
--- Return the session that holds the settle lock. A session that waits for the settle lock also has the lock on the
--- table; only its wait event distinguishes it from the holder.
+-- Return the session that holds the settle lock. A session that still waits for the settle lock has the same lock on
+-- the table; only its wait event shows that it waits.
 SELECT a.pid, a.application_name, a.state, extract(epoch FROM clock_timestamp() - a.xact_start)::double precision
 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
 WHERE l.relation = 'dedup.settle_turn'::regclass AND l.mode = 'RowShareLock' AND l.granted
@@ -38,7 +38,7 @@ WHERE l.relation = 'dedup.settle_turn'::regclass AND l.mode = 'RowShareLock' AND
 ORDER BY a.xact_start LIMIT 1
 
 -- name: limits
--- Count unsettled articles by the limit that left them unsettled.
+-- Count unsettled articles by the safety limit that stopped their settling.
 SELECT limit_fired, count(*) FROM dedup.article_mark
 WHERE (status = 'pending' OR stale) AND limit_fired IS NOT NULL GROUP BY limit_fired
 

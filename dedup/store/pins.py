@@ -1,6 +1,6 @@
 """Stores pins: sentences that are always or never common, and relations of two articles.
 
-The pin of a sentence takes effect with the next backfill. A trigger makes articles of a pinned pair stale.
+Pins of sentences take effect with the next backfill. A trigger makes both articles of a pinned pair stale.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def pin_sentence(cursor: Cursor, sentence_hash: int, common: bool, example: str 
 
 
 def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str | None]:
-    """Return the text of pinned sentences by hash; None if neither the pin nor an article has all of it."""
+    """Return the full text of pinned sentences by hash; None if no pin and no article has the full text."""
     found: dict[int, str | None] = {}
     for wanted, example in cursor.execute(_sql("examples")).fetchall():
-        # Long examples are stored cut, and a cut example has a different hash.
+        # Long examples are shortened when they are stored, and then have a different hash.
         if example is not None and fingerprinter.sentence_hash(example) == wanted:
             found[wanted] = example
             continue
@@ -47,7 +47,7 @@ def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str 
 
 
 def keep_words(cursor: Cursor, fingerprinter: Fingerprinter) -> None:
-    """Store the full text of pinned sentences, while fingerprints show which articles contain it."""
+    """Store the full texts of pinned sentences. Fingerprints must still show which articles have them."""
     words = {key: text for key, text in pinned_words(cursor, fingerprinter).items() if text is not None}
     cursor.execute(_sql("write_examples"), {"hashes": bigints(list(words)), "examples": list(words.values())})
 

@@ -1,4 +1,4 @@
-"""Counts and stores quotes: sentences that several outlets share, with their text. Some are common sentences.
+"""Counts and stores quotes: sentences that several outlets share. A quote may also be a common sentence.
 
 `../settling/sentences.py` calls this on request or by schedule. The SQL view `quote` shows the quotes.
 """
@@ -14,12 +14,12 @@ from dedup.db.statements import Statements
 
 _sql = Statements("store/quotes")
 
-MAX_QUOTES = 100_000  # Maximum number of stored quotes, about 20 MB; quotes of the most outlets are kept
+MAX_QUOTES = 100_000  # Maximum number of stored quotes, about 20 MB; quotes with the most outlets are kept
 
 
 @dataclass(frozen=True, slots=True)
 class CountedQuote:
-    """A sentence that enough outlets share. `carrier`: the article from which its words are taken."""
+    """A sentence that enough outlets share. `carrier`: id of the article whose wording is stored."""
 
     sentence_hash: int
     outlets: int
@@ -36,7 +36,7 @@ def schedule(cursor: Cursor, minutes: int, outlets: int) -> None:
 
 
 def due(cursor: Cursor) -> int | None:
-    """Begin a count of quotes if one is due, and return the minimum number of outlets of a quote.
+    """Return the minimum number of outlets of a quote if a count is due, and record that the count begins.
     Return None if no count is due, or if another worker has begun the count.
     """
     row = cursor.execute(_sql("due")).fetchone()
@@ -52,7 +52,7 @@ def count(cursor: Cursor, outlets: int) -> list[CountedQuote]:
 def replace(cursor: Cursor, counted: Sequence[CountedQuote], words: Mapping[int, tuple[int, str]]) -> int:
     """Replace all stored quotes by the counted quotes that are in `words`; return the number stored.
 
-    `words`: by hash of a sentence, the revision of the article's text, and the sentence as in that text.
+    `words`: maps the hash of a sentence to the revision and the wording of its carrier's text.
     """
     kept = [one for one in counted if one.sentence_hash in words]
     cursor.execute(_sql("forget_all"))

@@ -15,7 +15,7 @@ WHERE begun_at < now() - make_interval(mins => minutes) RETURNING outlets
 
 -- name: count
 -- Return the sentences that at least `outlets` outlets share, the most outlets first, each with its earliest article.
--- One pass over all fingerprints finds sentences of that many articles; a second pass reads these articles.
+-- The first pass over all fingerprints finds sentences of enough articles; the second pass reads these articles.
 WITH frequent AS MATERIALIZED (
     SELECT sentence_hash FROM dedup.fingerprint f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
     GROUP BY sentence_hash HAVING count(*) >= %(outlets)s

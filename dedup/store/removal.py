@@ -1,4 +1,4 @@
-"""Lists the contents of the schema and outside objects that depend on it, and removes the schema."""
+"""Lists the contents of the schema and objects outside the schema that depend on it; removes the schema."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from dedup.db.statements import Statements
 
 _sql = Statements("store/removal")
 
-LISTED = 10  # Maximum number of outside objects named in an error
+LISTED = 10  # Maximum number of dependent objects that an error names
 
 
 @dataclass(frozen=True, slots=True)
 class Contents(Answer):
     """Contents of a corpus."""
 
-    rows: dict[str, int]  # number of rows by table, for non-empty tables that cannot be computed again
+    rows: dict[str, int]  # number of rows by table, for tables that dedup cannot compute again
     bytes: int  # of all tables and indexes
     attached: tuple[str, ...]
-    outside: tuple[str, ...]  # objects that depend on the schema, such as a view of an analyst
+    outside: tuple[str, ...]  # objects outside the schema that depend on it, such as a view
 
 
 def contents(cursor: Cursor, location: str) -> Contents:
@@ -44,7 +44,7 @@ def contents(cursor: Cursor, location: str) -> Contents:
 
 
 def remove(cursor: Cursor, location: str) -> Contents:
-    """Drop the schema; return what it contained. Raises InputError: outside objects depend on it."""
+    """Drop the schema; return its contents. Raises InputError: an object outside the schema depends on it."""
     found = contents(cursor, location)
     if found.outside:
         named = ", ".join(found.outside[:LISTED])
@@ -54,6 +54,6 @@ def remove(cursor: Cursor, location: str) -> Contents:
         for attachment in attachments.list_active(cursor):
             for statement in ddl.detach(cursor, attachment):
                 cursor.execute(sql.Composed([statement]))
-    # CASCADE drops only objects of the schema, because the error above is raised if others depend on it.
+    # CASCADE drops only objects of the schema: the error above is raised if other objects depend on it.
     cursor.execute("DROP SCHEMA dedup CASCADE")
     return found

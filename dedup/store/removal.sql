@@ -1,7 +1,7 @@
 -- Removal of a corpus.
 
 -- name: outside
--- Return outside objects that depend on the schema.
+-- Return objects outside the schema that depend on it.
 WITH own AS (
     SELECT 'pg_class'::regclass AS class, oid FROM pg_class WHERE relnamespace = 'dedup'::regnamespace
     UNION ALL
@@ -9,7 +9,7 @@ WITH own AS (
     UNION ALL
     SELECT 'pg_type'::regclass, oid FROM pg_type WHERE typnamespace = 'dedup'::regnamespace
 ), dependent AS (
-    -- A view depends on the schema through its rule; a trigger or a column's default does so directly.
+    -- pg_depend lists the rule of a view instead of the view, so return the view of the rule.
     SELECT DISTINCT CASE WHEN r.oid IS NULL THEN d.classid ELSE 'pg_class'::regclass END AS class,
            coalesce(r.ev_class, d.objid) AS oid
     FROM pg_depend d JOIN own ON own.class = d.refclassid AND own.oid = d.refobjid
@@ -23,7 +23,7 @@ WHERE i.schema IS DISTINCT FROM 'dedup'::regnamespace::text
                   WHERE d.class = 'pg_constraint'::regclass AND k.oid = d.oid)
   AND NOT EXISTS (SELECT FROM pg_trigger t JOIN own ON own.oid = t.tgrelid
                   WHERE d.class = 'pg_trigger'::regclass AND t.oid = d.oid)
-  -- Triggers on attached tables are removed with the attachment.
+  -- Leave out dedup's triggers on attached tables: they are removed with the attachment.
   AND NOT EXISTS (SELECT FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
                   WHERE d.class = 'pg_trigger'::regclass AND t.oid = d.oid
                     AND p.pronamespace = 'dedup'::regnamespace AND p.proname ~ '^attached_[0-9]+_')

@@ -1,4 +1,4 @@
-"""Stores settings and sentence parameters, both in force and wanted, and the state of the stored results.
+"""Stores settings, parameters for splitting sentences, and the versions with which stored results were made.
 
 A changed setting is wanted until a backfill adopts it (puts it in force). The same transaction makes all
 results of the old value stale.
@@ -23,7 +23,7 @@ from dedup.text.punkt import FILES, PunktModel
 
 _sql = Statements("store/rulebooks")
 
-# Maximum duration of a transaction that writes marks. A mark has the time at which its transaction began.
+# Maximum duration of a transaction that writes marks. The time of a mark is the time its transaction began.
 MARKED_LATE = timedelta(minutes=10)
 
 _NAMES = frozenset(field.name for field in fields(Settings))
@@ -32,20 +32,20 @@ _AT_ONCE = sorted(field.name for field in fields(Settings) if field.metadata["ki
 
 
 class StaleRulesError(Exception):
-    """Raised if settings or sentence parameters in force changed after loading; load them again."""
+    """Raised if settings or sentence parameters in force changed after the caller loaded them."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Versions of the settings and of the program on which the stored results depend."""
+    """Versions of the settings and of the program with which the stored results were made."""
 
     fingerprints: str | None  # digest of settings and sentence parameters; None in a new corpus
-    rules: str | None  # digest of the settings of marks
+    rules: str | None  # digest of the settings that decide marks
     algorithm: int  # revision of the fingerprint algorithm
     unicode: str | None  # version of the Unicode tables
 
     def same_program(self) -> bool:
-        """Return whether this program makes equal fingerprints. Raises SchemaError: this program is older."""
+        """Return whether this program would make the same fingerprints. Raises SchemaError: it is too old."""
         if self.algorithm > ALGORITHM_REVISION:
             raise SchemaError("the fingerprints were made by a newer dedup; upgrade this program")
         return (self.algorithm, self.unicode) == (ALGORITHM_REVISION, UNICODE_VERSION)
@@ -55,7 +55,7 @@ class State:
 class Rulebook:
     """Settings, sentence parameters and state of a corpus at one moment."""
 
-    fingerprinter: Fingerprinter  # also has the settings
+    fingerprinter: Fingerprinter  # has the settings, too
     models: dict[str, PunktModel]  # trained sentence parameters by language
     state: State
 
@@ -88,7 +88,7 @@ def load_wanted(cursor: Cursor) -> Settings:
 
 
 def load_models(cursor: Cursor, *, wanted: bool = False) -> dict[str, PunktModel]:
-    """Return trained sentence parameters by language. `wanted`: as they will be from the next backfill on."""
+    """Return trained sentence parameters by language: in force, or, if `wanted`, after the next backfill."""
     rows = cursor.execute(_sql("models"), {"wanted": wanted}).fetchall()
     return {row[0]: PunktModel.from_files(dict(zip(FILES, row[1:], strict=True))) for row in rows}
 
@@ -104,8 +104,8 @@ def memory_run(cursor: Cursor) -> int | None:
 
 
 def change_settings(cursor: Cursor, values: Mapping[str, Any]) -> Settings:
-    """Change the wanted settings, and return them all; None means the default. Needs the settle lock."""
-    Settings().with_values({name: "" for name in values if name not in _NAMES})  # unknown names are errors
+    """Change wanted settings (None: reset to default); return all wanted settings. Needs the settle lock."""
+    Settings().with_values({name: "" for name in values if name not in _NAMES})  # raises for unknown names
     stored = dict(cursor.execute(_sql("settings_wanted")).fetchall())
     settings = Settings().with_values({n: v for n, v in {**stored, **values}.items() if v is not None})
     for name, value in values.items():
@@ -131,9 +131,9 @@ def store_model(cursor: Cursor, language: str, model: PunktModel, articles: int)
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    fingerprints: bool  # fingerprint texts again
-    rules: bool  # settle everything again
-    program: bool  # true if the cause is this program's revision or Unicode version
+    fingerprints: bool  # texts must be fingerprinted again
+    rules: bool  # all articles must be settled again
+    program: bool  # the cause is a new revision or Unicode version of this program
 
     def __bool__(self) -> bool:
         return self.fingerprints or self.rules
@@ -150,23 +150,23 @@ def find_adoption(cursor: Cursor) -> Adoption:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionPlan:
-    """A planned adoption, before which the affected articles are withdrawn (made stale) page by page."""
+    """Plan of an adoption. Before the adoption, affected articles are withdrawn (made stale) page by page."""
 
     adoption: Adoption
     wanted: State
     fingerprinter: Fingerprinter  # with the wanted settings
-    since: datetime  # articles that were marked later may have to be withdrawn again
+    since: datetime  # articles marked since this time may have to be withdrawn again
 
 
 def plan_adoption(cursor: Cursor) -> AdoptionPlan:
-    """Plan the adoption that is due now. Raises SchemaError: a newer program made the stored results."""
+    """Plan the adoption of wanted settings. Raises SchemaError: a newer program made the stored results."""
     row = one_row(cursor, _sql("marked_since"), {"late": MARKED_LATE})
     fingerprinter = Fingerprinter(load_wanted(cursor), load_models(cursor, wanted=True))
     return AdoptionPlan(find_adoption(cursor), _load_wanted_state(cursor), fingerprinter, row[0])
 
 
 def keep_pinned_words(cursor: Cursor, plan: AdoptionPlan) -> None:
-    """Store the text of pinned sentences if the plan changes the hash key. Call it before `withdraw_for`."""
+    """Store the full texts of pinned sentences if the hash key changes. Call this before `withdraw_for`."""
     present = load_rulebook(cursor).fingerprinter
     if present.settings.hash_key != plan.fingerprinter.settings.hash_key:
         pins.keep_words(cursor, present)
@@ -185,22 +185,22 @@ def withdraw_for(cursor: Cursor, plan: AdoptionPlan, ids: Sequence[int]) -> None
         return
     rows = cursor.execute(_sql("fingerprint_versions"), {"ids": arrays.bigints(ids)}).fetchall()
     fingerprints.drop(cursor, [row[0] for row in rows if row[1] != plan.fingerprinter.version(row[2])])
-    fingerprints.read_again(cursor, ids)  # texts that failed may succeed now
+    fingerprints.read_again(cursor, ids)  # failed texts may succeed with the new settings
 
 
 def adopt(cursor: Cursor, plan: AdoptionPlan | None = None, through: int = 0) -> None:
     """Put wanted settings and parameters in force; record this program's versions. Needs the settle lock.
 
     Marks made with other settings become stale; fingerprints of another version are dropped. `plan`: the plan
-    for which articles up to the id `through` are withdrawn already; None: no article is withdrawn yet. Raises
-    StaleRulesError: the wanted state changed since the plan.
+    by which the caller withdrew all articles with ids up to `through`; None: no article is withdrawn yet.
+    Raises StaleRulesError: the wanted settings or parameters changed since the plan.
     """
     present = plan_adoption(cursor)
     if plan is not None and plan.wanted != present.wanted:
         raise StaleRulesError
     keep_pinned_words(cursor, present)
     before = load_rulebook(cursor).fingerprinter
-    # Hooks may have marked articles since the plan, by the rules that are now replaced.
+    # Since the plan was made, hooks may have marked articles with the settings that are now replaced.
     since = plan.since if plan else None
     left = one_column(cursor, _sql("not_withdrawn"), {"through": through, "since": since})
     withdraw_for(cursor, plan or present, left)
@@ -233,7 +233,7 @@ def _load_wanted_state(cursor: Cursor) -> State:
 
 
 def load_state_in_force(cursor: Cursor) -> State:
-    """Return the state that stored results should have under the settings in force."""
+    """Compute the `State` from the settings in force; `dedup verify` compares it with the stored `State`."""
     rows = cursor.execute(_sql("checksums")).fetchall()
     stored = load_state(cursor)
     return replace(state_of(load_settings(cursor), rows), algorithm=stored.algorithm, unicode=stored.unicode)
@@ -247,7 +247,7 @@ def find_damaged_models(cursor: Cursor) -> list[str]:
 
 
 def state_of(settings: Settings, models: Sequence[tuple[str, str]] = ()) -> State:
-    """Return the state of this program's results. `models`: languages and checksums of parameters."""
+    """Return the `State` of results made with these settings. `models`: languages with their checksums."""
     listed = ",".join(f"{language}={checksum}" for language, checksum in models)
     digest = f"{settings.digest('fingerprint')} {settings.default_language} {listed}"
     return State(digest, settings.digest("rule"), ALGORITHM_REVISION, UNICODE_VERSION)

@@ -1,4 +1,4 @@
--- Settings, sentence parameters and the state row.
+-- Settings, sentence parameters, and the versions with which stored results were made.
 
 -- name: adopt_models
 -- Put wanted sentence parameters in force.
@@ -30,11 +30,11 @@ DELETE FROM dedup.sentence_model old USING dedup.sentence_model new
 WHERE old.adopted AND new.language = old.language AND NOT new.adopted
 
 -- name: delete_reset_settings
--- Delete settings that return to their defaults.
+-- Delete the settings that were reset, so that their defaults are in force.
 DELETE FROM dedup.setting WHERE value IS NULL
 
 -- name: delete_reset_settings_among
--- Delete the settings among `names` that return to their defaults.
+-- Delete the settings among `names` that were reset, so that their defaults are in force.
 DELETE FROM dedup.setting WHERE value IS NULL AND name = ANY (%(names)s)
 
 -- name: delete_unadopted_setting
@@ -42,7 +42,7 @@ DELETE FROM dedup.setting WHERE value IS NULL AND name = ANY (%(names)s)
 DELETE FROM dedup.setting WHERE name = %(name)s AND adopted IS NULL
 
 -- name: fingerprint_versions
--- Return the version of each fingerprint of articles, in use or waiting to be used, and the article's language.
+-- Return the version of each fingerprint (in use or waiting) of these articles, and the article's language.
 SELECT f.article_id, f.version, a.language FROM dedup.article a
 JOIN (
     SELECT article_id, version FROM dedup.fingerprint
@@ -52,16 +52,16 @@ JOIN (
 WHERE a.id = ANY (%(ids)s)
 
 -- name: marked_since
--- Return a time that is earlier than the times of all marks that open and later transactions write.
+-- Return a time that is earlier than `marked_at` of every mark that is not committed yet.
 SELECT now() - %(late)s::interval
 
 -- name: models
--- Return sentence parameters by language: in force, or, if `wanted`, as they will be from the next backfill on.
+-- Return the sentence parameters in force, by language; if `wanted`, the parameters after the next backfill.
 SELECT DISTINCT ON (language) language, abbrev_types, collocations, sent_starters, ortho_context
 FROM dedup.sentence_model WHERE adopted OR %(wanted)s ORDER BY language, adopted
 
 -- name: not_withdrawn
--- Return articles that were not withdrawn for a plan: ids after `through`, and articles marked at `since` or later.
+-- Return the articles that were not withdrawn yet: ids after `through`, and articles marked at `since` or later.
 SELECT id FROM dedup.article_mark WHERE id > %(through)s OR %(since)s::timestamptz IS NULL OR marked_at >= %(since)s
 
 -- name: nothing_unsettled
@@ -85,7 +85,7 @@ SELECT name, adopted FROM dedup.setting WHERE adopted IS NOT NULL
 SELECT name, value FROM dedup.setting WHERE value IS NOT NULL
 
 -- name: state
--- Return the state of the stored results.
+-- Return the versions with which the stored results were made.
 SELECT fingerprint_digest, rule_digest, algorithm_revision, unicode_version FROM dedup.corpus_state
 
 -- name: wanted_checksums
@@ -109,7 +109,7 @@ INSERT INTO dedup.setting (name, value) VALUES (%(name)s, %(value)s)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value, changed_at = now()
 
 -- name: write_state
--- Write the state on which results depend from now on.
+-- Write the versions with which results are made from now on.
 UPDATE dedup.corpus_state
 SET fingerprint_digest = %(fingerprints)s, rule_digest = %(rules)s, algorithm_revision = %(algorithm)s,
     unicode_version = %(unicode)s

@@ -1,6 +1,6 @@
 """Reads articles to settle, and articles with sentences or buckets in common; writes marks and pairs.
 
-Every statement handles many articles; none runs per article. `../rules/decide.py` decides the marks.
+Each statement handles many articles at once. `../rules/decide.py` decides the marks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Among = Literal["canonical", "duplicate", "waiting"]
 """Articles to search: originals, duplicates, or (waiting) articles that are not part of comparisons yet."""
 
 PairPins = dict[frozenset[bytes], Relation]
-"""Pinned relations of two articles, by the source_ids of both in UTF-8."""
+"""Pinned relations. The key is the set of the two articles' source_ids, encoded in UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ class FingerprintRow:
 
     id: int
     order: OrderKey
-    stored_canonical: bool  # the canonical flag of the fingerprint
+    stored_canonical: bool  # the canonical flag of the fingerprint: true for an original
     canonical: bool | None  # the same flag; None if the article takes no part in comparisons yet
     settled: bool
-    pinned: bool  # a pin of a pair names the article
+    pinned: bool  # the article is in a pinned pair
     content_hash: int
     sentence_hashes: Bigints
     signature: Signature
@@ -52,7 +52,7 @@ class FingerprintRow:
 
 
 def next_unsettled(cursor: Cursor, settings: Settings, limit: int) -> list[FingerprintRow]:
-    """Return the next articles to settle that have a fingerprint, roughly in canonical order."""
+    """Return the next unsettled articles that have a fingerprint, roughly in canonical order."""
     return _rows(cursor, settings, "next_unsettled", limit=limit)
 
 
@@ -116,14 +116,14 @@ def count_unsettled(cursor: Cursor, limit: int | None = None) -> int:
 
 
 def find_later_best_matches(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, OrderKey]:
-    """Return the originals of `ids` whose best match is a later article, with that article's order key."""
+    """Return the order key of the best match by original in `ids`, if the best match is a later article."""
     values = {**order_parameters(settings), "ids": bigints(ids)}
     rows = cursor.execute(_sql("best_match_later"), values).fetchall()
     return {row[0]: (row[1], row[2].encode()) for row in rows}
 
 
 def find_best_match_pairs(cursor: Cursor, ids: Collection[int]) -> list[tuple[int, int]]:
-    """Return pairs (article_id, other_id) where article_id is in `ids` and is the best match of other_id."""
+    """Return pairs (article_id, other_id): article_id is in `ids` and is the best match of other_id."""
     return cursor.execute(_sql("kept_for_best_match"), {"ids": bigints(ids)}).fetchall()
 
 
@@ -151,7 +151,7 @@ class PairRows(Columns):
 
     article_id: Bigints
     other_id: Bigints
-    duplicate: Flags  # false: similar
+    duplicate: Flags  # true: duplicate; false: similar
     rule: Codes  # index in `rules.pairs.RULES`
     score: Shares
     sentence_jaccard: Shares
@@ -161,7 +161,7 @@ class PairRows(Columns):
 
     @classmethod
     def of(cls, ids: Bigints, pairs: PairArrays, best_match: Flags) -> PairRows:
-        """Make rows of pairs. `ids`: the ids of articles, by their index in `pairs`."""
+        """Make rows from `pairs`, which names articles by their index in `ids`."""
         return cls(
             ids[pairs.later],
             ids[pairs.earlier],
@@ -179,13 +179,13 @@ class PairRows(Columns):
 class Outcome:
     """Decisions of one settle transaction."""
 
-    duplicates: dict[int, Mark]  # by id
-    canonical: dict[int, Mark]  # by id; also marks of earlier originals whose best match was settled
-    flags: dict[int, bool]  # canonical flags that change
+    duplicates: dict[int, Mark]  # marks of duplicates by id
+    canonical: dict[int, Mark]  # marks of originals by id; also of earlier originals with a new best match
+    flags: dict[int, bool]  # changed canonical flags by id
     pairs: PairRows  # all pairs whose later article was settled, and new pairs of other articles
     settled: frozenset[int]
     best_match: list[int]  # ids whose best match is decided again
-    unsettled: set[int]  # ids of settled articles that must be settled again
+    unsettled: set[int]  # ids of other, settled articles that must be settled again
 
 
 def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
@@ -195,7 +195,7 @@ def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
     flagged = {flag: [id for id in outcome.flags if outcome.flags[id] is flag] for flag in (True, False)}
     write_flags(cursor, bigints(flagged[True]), bigints(flagged[False]))
     write_pairs(cursor, outcome.pairs)
-    # Drop pairs that were kept only because they were best matches, and are best matches no longer.
+    # Drop the pairs that were kept only because they were best matches, but are not best matches now.
     _drop_pairs(cursor, settings, no_longer)
     write_duplicates(cursor, outcome.duplicates)
     if outcome.canonical:
@@ -231,7 +231,7 @@ def write_pairs(cursor: Cursor, pairs: PairRows) -> None:
 
 
 def _drop_pairs(cursor: Cursor, settings: Settings, pairs: Sequence[tuple[int, int]]) -> None:
-    """Drop similar pairs, except pinned ones, best matches, and the best pairs of the later article."""
+    """Drop similar pairs, except pinned pairs, best matches, and the best pairs of the later article."""
     if not pairs:
         return
     cursor.execute(
@@ -246,7 +246,7 @@ def _drop_pairs(cursor: Cursor, settings: Settings, pairs: Sequence[tuple[int, i
 
 
 def write_duplicates(cursor: Cursor, marks: dict[int, Mark], *, stale: bool = False) -> None:
-    """Mark articles as duplicates. `stale`: provisionally; new articles then do not join comparisons yet."""
+    """Mark articles as duplicates. `stale`: provisionally, so new articles join no comparisons yet."""
     if marks:
         cursor.execute(_sql("write_duplicates"), {"stale": stale, **_columns(marks)})
 

@@ -13,7 +13,7 @@
 SELECT * FROM dedup.clear_best_match(%(ids)s)
 
 -- name: common_among
--- Return the sentences of `sentences` that are common.
+-- Return the common sentences among `sentences`.
 SELECT sentence_hash FROM dedup.common_sentence WHERE sentence_hash = ANY (%(sentences)s)
 
 -- name: count_unsettled
@@ -21,7 +21,7 @@ SELECT sentence_hash FROM dedup.common_sentence WHERE sentence_hash = ANY (%(sen
 SELECT count(*) FROM (SELECT FROM dedup.article_mark WHERE status = 'pending' OR stale LIMIT %(limit)s) AS found
 
 -- name: decided_by
--- Return the later article of each pair whose earlier article is given.
+-- Return the later articles of all pairs whose earlier article is in `ids`.
 SELECT m.article_id
 FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (SELECT article_id FROM dedup.match WHERE other_id = given.id OFFSET 0) AS m
@@ -31,7 +31,7 @@ CROSS JOIN LATERAL (SELECT article_id FROM dedup.match WHERE other_id = given.id
 DELETE FROM dedup.match WHERE article_id = ANY (%(ids)s)
 
 -- name: drop_pairs
--- Drop similar pairs, except pinned pairs, best matches, and the best `pairs` pairs of the later article.
+-- Drop similar pairs, except pinned pairs, best matches, and the later article's best pairs (at most `pairs`).
 SELECT dedup.drop_pairs(%(articles)s, %(others)s, %(pairs)s, %(policy)s, %(earliest)s)
 
 -- name: kept_for_best_match
@@ -44,7 +44,7 @@ SELECT max(dedup.canonical_time(published_at, added_at, %(policy)s, %(earliest)s
 FROM dedup.marked_article WHERE takes_part
 
 -- name: row
--- Columns of an article for settling, from `dedup.article a`, its mark `k` and its fingerprint `f`.
+-- Columns that settling needs, from an article `a`, its mark `k` and its fingerprint `f`.
 a.id, dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s), a.source_id,
 f.canonical, k.takes_part, k.status <> 'pending' AND NOT k.stale AS settled,
 EXISTS (SELECT FROM dedup.pair_pin p WHERE p.source_id = a.source_id)
@@ -52,7 +52,7 @@ EXISTS (SELECT FROM dedup.pair_pin p WHERE p.source_id = a.source_id)
 f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.shingle_count, k.score, k.reason
 
 -- name: best_match_later
--- Return originals whose best match is a later article, with the position of that article in canonical order.
+-- Return the originals whose best match is a later article, with this article's position in canonical order.
 SELECT m.other_id, dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s), a.source_id
 FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (
@@ -118,8 +118,8 @@ SELECT ${row}
 FROM dedup.sharing(
     CASE %(among)s WHEN 'canonical' THEN '{true}' WHEN 'duplicate' THEN '{false}' ELSE '{true,false}' END::boolean[],
     %(sentences)s::bigint[] || %(buckets)s || %(contents)s) AS hit
--- OFFSET 0: look up the article of each hit. Under stale statistics the planner would begin with all articles that take
--- part in comparisons. Columns are named, because the role of a scraper has no right to the texts.
+-- OFFSET 0: look up each article by id. With outdated statistics the planner would begin with all articles that take
+-- part in comparisons. Columns are listed, because the role of a scraper may not read texts.
 CROSS JOIN LATERAL (
     SELECT id, source_id, published_at, added_at FROM dedup.article WHERE id = hit.article_id OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = hit.article_id OFFSET 0) AS k

@@ -58,8 +58,8 @@ def sentence_counts(cursor: Cursor) -> dict[int, tuple[int, int]]:
 
 
 def count_sentences(cursor: Cursor, settings: Settings) -> dict[int, tuple[int, int]]:
-    """Return numbers of carriers and of pairs with equal bucket keys, for frequent and pinned sentences."""
-    # The result checks the counts of `common_sentences.py`, so the statement is a different one.
+    """Count carriers, and pairs of carriers with an equal bucket key, of frequent and pinned sentences."""
+    # This statement differs from those of `common_sentences.py`, because its result checks their counts.
     values = {"limit": settings.common_stories, "bands": settings.buckets}
     rows = cursor.execute(_sql("count_sentences"), values)
     return {key: (carriers, pairs) for key, carriers, pairs in rows}
@@ -100,13 +100,13 @@ def load_canonical(cursor: Cursor, settings: Settings) -> Iterator[StoredArticle
 
 
 def texts(cursor: Cursor, ids: Sequence[int]) -> Iterator[TextTask]:
-    """Yield the texts to fingerprint, read page by page."""
+    """Yield the texts of articles, read page by page."""
     for start in range(0, len(ids), PAGE // 4):
         yield from articles.load_texts(cursor, ids[start : start + PAGE // 4])
 
 
 def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, set[Pair]]:
-    """Return pairs by later article; leave out pairs stored only as the best match of the earlier article."""
+    """Return pairs by later article; leave out pairs kept only as the best match of the earlier article."""
     values = {**order_parameters(settings), "ids": bigints(ids), "pairs": settings.similar_pairs}
     found: dict[int, set[Pair]] = {id: set() for id in ids}
     for row in cursor.execute(_sql("pairs"), values):
@@ -115,7 +115,7 @@ def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, s
 
 
 def best_match_pairs(cursor: Cursor, ids: Sequence[int]) -> dict[int, set[Pair]]:
-    """Return for each article the stored pair with its best match, if the best match is a later article."""
+    """Return the pair of each article with its best match, if the best match is a later article."""
     found: dict[int, set[Pair]] = {id: set() for id in ids}
     for row in cursor.execute(_sql("best_match_pairs"), {"ids": bigints(ids)}):
         found[row[1]].add(Pair(*row))

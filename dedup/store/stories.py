@@ -22,8 +22,8 @@ BEGINNING = 4_000  # Maximum number of characters read to find first words; HTML
 
 def known(row: str) -> str:
     """Return SQL for the time of publication of the article in `row`; null if missing or implausible."""
-    # Only plausible times count, as in the views (`migrations/sql/browsing.sql`). In canonical order the time
-    # of storing replaces other times (docs/semantics.md, sections 5 and 7).
+    # The views (`migrations/sql/browsing.sql`) use the same condition. In canonical order the time of storing
+    # replaces a missing or implausible time (docs/semantics.md, sections 5 and 7).
     return (
         f"CASE WHEN {row}.published_at >= '1605-01-01 00:00:00+00'"
         f" AND {row}.published_at - {row}.added_at <= interval '24 hours' THEN {row}.published_at END"
@@ -31,7 +31,7 @@ def known(row: str) -> str:
 
 
 def delay(at: str, first: str) -> str:
-    """Return SQL for the interval from `first` to `at` (known times); null if their order is unknown."""
+    """Return SQL for the interval from the time `first` to the time `at`; null if their order is unknown."""
     # A time of 00:00:00 UTC means that only the day is known.
     return (
         f"CASE WHEN ({at} AT TIME ZONE 'UTC')::date <> ({first} AT TIME ZONE 'UTC')::date"
@@ -55,7 +55,7 @@ class StoryArticle(Answer):
     id: str  # its source_id
     title: str | None
     publication: str | None
-    time: datetime  # in UTC; of publication, or, if unknown, of storing
+    time: datetime  # of publication (if unknown, of storing), in UTC
     status: str
     stale: bool  # a backfill must settle the article again
     score: float | None
@@ -69,7 +69,7 @@ class Story(Answer):
     """An original with its duplicates."""
 
     original: StoryArticle
-    copies: tuple[StoryArticle, ...]  # by time
+    copies: tuple[StoryArticle, ...]  # in the order of time
 
     @property
     def articles(self) -> tuple[StoryArticle, ...]:
@@ -84,14 +84,14 @@ class Story(Answer):
 class StorySummary(Answer):
     """A story in one line."""
 
-    id: str  # source_id of the original; title and publication are the original's, too
+    id: str  # source_id of the original; title and publication are also of the original
     title: str | None
     publication: str | None
     copies: int
-    copied_by: tuple[str, ...]  # publications of duplicates with a known delay, once each, sorted by name
+    copied_by: tuple[str, ...]  # publications of duplicates whose delay is known, sorted by name
     first_at: datetime | None  # when the original was published, in UTC, if known
     last_at: datetime | None  # when the last article was published
-    also_in: tuple[str, ...] = ()  # publications of duplicates with an unknown delay
+    also_in: tuple[str, ...] = ()  # publications of duplicates whose delay is unknown
     times_known: bool = False  # every duplicate has a known delay
     first_words: str | None = field(default=None, repr=False)  # of the original, if it has no title
 
@@ -103,7 +103,7 @@ class StorySummary(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Reprints(Answer):
-    """Numbers of duplicates in the corpus, and the stories with the most copies."""
+    """Numbers of duplicates and of their stories, and the stories with the most copies."""
 
     duplicates: int
     stories: int  # number of stories with duplicates
@@ -125,7 +125,7 @@ def story(cursor: Cursor, source_id: str) -> Story:
 
 
 def find_largest(cursor: Cursor, limit: int) -> list[StorySummary]:
-    """Return the stories with the most copies, the largest first; ties by source_id."""
+    """Return the stories with the most copies, sorted by number of copies, then by source_id."""
     times = {"known": known("m"), "delay": delay("at", "top.first_at")}
     rows = cursor.execute(_sql("largest", **times), {"limit": limit}).fetchall()
     first_words = find_first_words(cursor, ((id, title) for id, title, *_ in rows))
@@ -146,7 +146,7 @@ def reprints(cursor: Cursor, most: int) -> Reprints:
 def find_first_words(cursor: Cursor, titles: Iterable[tuple[str, str | None]]) -> dict[str, str]:
     """Return the first words of articles without a title, by source_id. `titles`: source_ids and titles."""
     untitled = [source_id for source_id, title in titles if not (title or "").strip()]
-    if not untitled or not may_read_texts(cursor):  # a role without the right to texts
+    if not untitled or not may_read_texts(cursor):  # this role may not read texts
         return {}
     rows = cursor.execute(_sql("beginnings"), {"source_ids": untitled, "characters": BEGINNING}).fetchall()
     return {id: words.first_words(plain_title(text) if html else text) for id, text, html in rows if text}

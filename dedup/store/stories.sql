@@ -7,7 +7,7 @@ WITH most AS MATERIALIZED (  -- ties are included; below, their source_ids decid
     GROUP BY duplicate_of ORDER BY count(*) DESC FETCH FIRST %(limit)s ROWS WITH TIES
 ), top AS MATERIALIZED (  -- so that only copies of these stories are read
     SELECT most.id, c.source_id, c.title, c.publication, most.copies, c.first_at
-    -- OFFSET 0: force index lookups, even under stale statistics.
+    -- OFFSET 0 forces index lookups, even with outdated statistics.
     FROM most CROSS JOIN LATERAL (
         SELECT source_id, title, publication, ${known} AS first_at
         FROM dedup.mark m WHERE id = most.id OFFSET 0) AS c
@@ -31,7 +31,7 @@ ORDER BY top.copies DESC, top.source_id
 SELECT count(*), count(DISTINCT duplicate_of) FROM dedup.article_mark WHERE duplicate_of IS NOT NULL
 
 -- name: story
--- Return the articles of a story, the original first. OFFSET 0: force index lookups, even under stale statistics.
+-- Return the articles of a story, the original first. OFFSET 0 forces index lookups, even with outdated statistics.
 WITH original AS (
     SELECT coalesce(k.duplicate_of, k.id) AS id
     FROM (SELECT id FROM dedup.mark WHERE source_id = %(source_id)s OFFSET 0) AS asked
@@ -52,7 +52,7 @@ CROSS JOIN LATERAL (
 ORDER BY m.duplicate_of IS NOT NULL, coalesce(m.published_at, m.added_at), m.source_id
 
 -- name: beginnings
--- Return the beginnings of texts. OFFSET 0: force index lookups, even under stale statistics.
+-- Return the beginnings of texts. OFFSET 0 forces index lookups, even with outdated statistics.
 SELECT given.source_id, left(t.text, %(characters)s), t.html
 FROM unnest(%(source_ids)s::text[]) AS given (source_id)
 CROSS JOIN LATERAL (SELECT id FROM dedup.mark WHERE source_id = given.source_id OFFSET 0) AS a

@@ -63,7 +63,7 @@ def stored_mark(cursor: Cursor, source_id: str) -> StoredMark | None:
 def verdict(
     cursor: Cursor, source_id: str, mark: StoredMark, pairs: dict[int, Match] | None = None
 ) -> Verdict:
-    """Return the verdict for a mark. `pairs`: the pairs that decided the mark; None: read the pairs."""
+    """Make a verdict from a mark. `pairs`: the pairs that decided the mark; None: read them."""
     if pairs is None:
         pairs = best_pairs(cursor, mark.article_id) if mark.status in ("duplicate", "similar") else {}
     named, count = copies(cursor, mark.article_id) if mark.status in ("unique", "similar") else ((), 0)
@@ -73,14 +73,14 @@ def verdict(
 
 
 def copies(cursor: Cursor, article_id: int, *, settled: bool = False) -> tuple[tuple[Copy, ...], int]:
-    """Return the best copies, and the number of copies (up to `COPIES_LIMIT`). `settled`: no stale copies."""
+    """Return the best copies and the number of copies, up to `COPIES_LIMIT`. `settled`: skip stale copies."""
     values = {"id": article_id, "settled": settled, "count": COPIES_LIMIT, "limit": MATCHES_LIMIT}
     rows = cursor.execute(_sql("copies"), values).fetchall()
     return tuple(Copy(*row[:3]) for row in rows), rows[0][3] if rows else 0
 
 
 def best_pairs(cursor: Cursor, article_id: int, relation: str | None = None) -> dict[int, Match]:
-    """Return the pairs of an article with the best scores, by the id of the other article; ties by source_id.
+    """Return at most `MATCHES_LIMIT` pairs of an article, the best scores first, by id of the other article.
 
     A duplicate has pairs with originals; an original has pairs with similar articles. `relation`: return only
     pairs of this relation.

@@ -11,7 +11,7 @@ WHERE a.source_id = %(source_id)s
 SELECT m.id, o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard,
        m.containment
 FROM (
-    -- WITH TIES: read only the best pairs of an article that has thousands of pairs.
+    -- Read only the best pairs, because an article may have thousands. WITH TIES: ties are decided below.
     (SELECT other_id AS id, m.* FROM dedup.match m
      WHERE article_id = %(id)s AND (%(relation)s::text IS NULL OR relation = %(relation)s)
      ORDER BY score DESC FETCH FIRST %(limit)s ROWS WITH TIES)
@@ -25,7 +25,7 @@ ORDER BY m.score DESC, o.source_id LIMIT %(limit)s
 -- name: copies
 -- Return the copies of an article with the best scores, and the number of copies, at most `count`.
 SELECT source_id, reason, score, count(*) OVER () FROM (
-    -- ORDER BY: this is the order of the index of copies, so the planner chooses no other index.
+    -- ORDER BY: the order of the index of copies, so that the planner uses this index.
     SELECT a.source_id, k.reason, k.score
     FROM (SELECT * FROM dedup.article_mark
           WHERE duplicate_of = %(id)s AND NOT (%(settled)s AND stale) ORDER BY time, id LIMIT %(count)s) AS k
@@ -36,12 +36,12 @@ ORDER BY score DESC, source_id LIMIT %(limit)s
 -- name: stored_mark
 -- Return the mark of an article, and the number of other unsettled articles.
 SELECT a.id, k.status, k.stale, o.source_id, k.score, coalesce(k.limit_fired, k.reason),
-       -- ORDER BY: this is the order of the index of unsettled articles, so the planner chooses no other index.
+       -- ORDER BY: the order of the index of unsettled articles, so that the planner uses this index.
        (SELECT count(*) FROM (SELECT FROM dedup.article_mark u WHERE (u.status = 'pending' OR u.stale)
                               AND u.id <> a.id
                               ORDER BY u.time, u.id
                               LIMIT %(limit)s) AS unsettled), k.archived
--- OFFSET 0: force index lookups, even under stale statistics.
+-- OFFSET 0 forces index lookups, even with outdated statistics.
 FROM (SELECT id FROM dedup.article WHERE source_id = %(source_id)s OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 LEFT JOIN LATERAL (

@@ -18,7 +18,7 @@ from dedup.store import exports
 
 _sql = Statements("store/versions")
 
-MAX_VERSIONS = 500  # Maximum per story in one call; comparing two texts takes 1 to 2 ms
+MAX_VERSIONS = 500  # Maximum number per call; comparing two texts takes 1 to 2 ms
 
 NO_PAIRS = arrays.bigints(()), arrays.bigints(())
 
@@ -30,7 +30,7 @@ class VersionRow:
     id: int
     source_id: str
     version: int  # 1 is the original
-    # id and source_id of the version before; for an original, of the most similar earlier original
+    # id and source_id of the version before, or, if this is an original, of the most similar earlier original
     before: tuple[int, str] | None
     title: str | None
     publication: str | None
@@ -44,18 +44,18 @@ class AlterationRow(TypedDict):
     story: str  # source_id of the original
     id: str  # source_id of the version
     version: int
-    before: str  # source_id of the version before
+    before: str  # source_id of the version before this version
     publication: str | None
     appeared_at: datetime | None
     position: int
     kind: str  # added, removed or changed
-    earlier: str | None  # the sentence in the version before; None if added
+    earlier: str | None  # the sentence in the version before; None if it was added
     later: str | None  # the sentence in the version; None if it was removed
     common: bool  # a common sentence, which scores ignore
 
 
 def load_versions(cursor: Cursor, source_id: str) -> list[VersionRow]:
-    """Return the versions of an article's story, then later originals most similar to its original."""
+    """Return the versions of an article's story, then later originals that match its original best."""
     rows = cursor.execute(_sql("of_story"), {"source_id": source_id, "limit": MAX_VERSIONS}).fetchall()
     found = []
     for id, name, version, before_id, before_name, *rest in rows:
@@ -65,14 +65,14 @@ def load_versions(cursor: Cursor, source_id: str) -> list[VersionRow]:
 
 
 def find_uncompared(cursor: Cursor) -> tuple[Bigints, Bigints]:
-    """Return the ids of versions to compare, and of the versions before them, story by story."""
+    """Return the ids of versions to compare, and the ids of the versions before them."""
     row = cursor.execute(_sql("to_compare")).fetchone()
     return NO_PAIRS if row is None or row[0] is None else (row[0], row[1])
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Sentences, with hashes, that differ between two versions; None for the version without the sentence."""
+    """Sentences (with hashes) that differ between two versions; None if a version lacks the sentence."""
 
     article_id: int
     before_id: int

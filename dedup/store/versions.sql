@@ -1,8 +1,8 @@
 -- Versions of stories, and the differences of each version from the version before.
 
 -- name: of_story
--- Return the versions of an article's story by number, the original first, then later originals that are most similar
--- to this original. OFFSET 0: force index lookups, even under stale statistics.
+-- Return the versions of an article's story, the original first; then the originals whose best earlier match is this
+-- original. OFFSET 0 forces index lookups, even with outdated statistics.
 WITH story AS MATERIALIZED (
     SELECT coalesce(k.duplicate_of, k.id) AS id
     FROM (SELECT id FROM dedup.article WHERE source_id = %(source_id)s OFFSET 0) AS a
@@ -31,8 +31,8 @@ FROM dedup.story_version v JOIN dedup.article a ON a.id = v.id JOIN dedup.articl
 SELECT article_id, before_id, revision, before_revision FROM dedup.compared_version
 
 -- name: to_compare
--- Return the versions whose present revision was not yet compared with the present revision of the version before. The
--- time of EXCEPT is proportional to the number of versions, even under stale statistics.
+-- Return the versions whose present revision was not yet compared with the present revision of the version before.
+-- EXCEPT takes time proportional to the number of versions, even if statistics are outdated.
 SELECT array_agg(id ORDER BY before_id, id), array_agg(before_id ORDER BY before_id, id)
 FROM (${present} EXCEPT ${compared}) AS waiting
 

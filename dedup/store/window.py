@@ -29,9 +29,9 @@ NO_HORIZON = "no horizon"
 
 @dataclass(frozen=True, slots=True)
 class WindowState:
-    horizon: datetime | None  # articles before it are archived
+    horizon: datetime | None  # articles before this time are archived
     wanted: datetime | None  # the next backfill moves the horizon to this time
-    divided: str | None  # result of `division` when all articles were last checked; None if unknown
+    divided: str | None  # result of `division` at the last check of all articles; None if unknown
 
 
 def load(cursor: Cursor) -> WindowState:
@@ -39,7 +39,7 @@ def load(cursor: Cursor) -> WindowState:
 
 
 def division(horizon: datetime | None, settings: Settings) -> str:
-    """Return what decides which articles are before the horizon, as a string like `WindowState.divided`."""
+    """Join the horizon and the settings that decide which articles are before the horizon into a string."""
     if horizon is None:
         return NO_HORIZON
     return f"{horizon.astimezone(UTC).isoformat()} {settings.canonical_order} {settings.earliest_year}"
@@ -51,7 +51,7 @@ def request_move(cursor: Cursor, horizon: datetime) -> None:
 
 
 def move(cursor: Cursor, horizon: datetime) -> bool:
-    """Move the horizon forward; return False if it is this late already. Needs the settle lock."""
+    """Move the horizon forward; return False if it was this late already. Needs the settle lock."""
     cursor.execute(_sql("want_no_more"), {"horizon": horizon})
     return cursor.execute(_sql("move"), {"horizon": horizon}).rowcount > 0
 
@@ -62,13 +62,13 @@ def note_divided(cursor: Cursor, divided: str | None) -> None:
 
 def find_newest(cursor: Cursor, settings: Settings) -> datetime | None:
     """Return the time of the newest settled article, at most the present time; None if none is settled."""
-    # Without this maximum, an article with a wrong date in the future would cause all others to be archived.
+    # Otherwise one article with a wrong date in the future would cause all other articles to be archived.
     row = cursor.execute(_sql("newest"), order_parameters(settings)).fetchone()
     return None if row is None or row[1] else row[0]
 
 
 def find_newest_of_all(cursor: Cursor, settings: Settings) -> datetime | None:
-    """Return the result of `find_newest` as if all articles were settled; this reads every article's row."""
+    """Return the newest time of all articles that have not failed, at most now; this reads every row."""
     row = cursor.execute(_sql("newest_of_all"), order_parameters(settings)).fetchone()
     return None if row is None else row[0]
 
@@ -97,7 +97,7 @@ def find_archived_inside(cursor: Cursor, settings: Settings) -> list[int]:
 
 
 def count_wrong_side(cursor: Cursor, settings: Settings) -> int:
-    """Count settled articles that are wrongly archived or unarchived; 0 while a check of all is due."""
+    """Count settled articles that are wrongly archived or unarchived; 0 if a check of all articles is due."""
     state = load(cursor)
     if state.divided != division(state.horizon, settings):
         return 0
@@ -110,14 +110,14 @@ def _ids(cursor: Cursor, settings: Settings, statement: str, **values: object) -
 
 @dataclass(frozen=True, slots=True)
 class LeavingCounts:
-    articles: int  # number that the horizon would archive
+    articles: int  # number of articles that the horizon would archive
     of: int  # number of all articles
-    archived: int  # number that are archived already
+    archived: int  # number of articles that are archived already
     settled_again: int  # number of duplicates inside the window whose original would be archived
 
 
 def count_leaving(cursor: Cursor, settings: Settings, horizon: datetime) -> LeavingCounts:
-    """Count the articles that a horizon would archive; this reads every article's row."""
+    """Count the articles that this horizon would archive; this reads every article's row."""
     values = {**order_parameters(settings), "horizon": horizon}
     return LeavingCounts(*one_row(cursor, _sql("count_leaving"), values))
 
@@ -134,8 +134,8 @@ def archive(cursor: Cursor, settings: Settings, ids: Collection[int]) -> set[int
 
 
 def bring_back(cursor: Cursor, ids: Collection[int]) -> int:
-    """Take articles out of the archive, as stale or pending; return how many. Needs the settle lock."""
+    """Unarchive articles, and make them stale or pending; return how many. Needs the settle lock."""
     back = one_column(cursor, _sql("bring_back"), {"ids": bigints(ids)})
-    # Pairs with articles that stay archived must not remain; settling makes all other pairs again.
+    # Remove all pairs, because some are with articles that stay archived. Settling makes the others again.
     articles.remove_pairs(cursor, back)
     return len(back)

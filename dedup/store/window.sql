@@ -1,8 +1,8 @@
 -- The window, and archived articles.
 
 -- name: archive_articles
--- Archive articles. A mark stays, unless it points to an original inside the window, because that original may still
--- change. An article whose mark does not stay, or that is pending, becomes failed with the reason `never`.
+-- Archive articles. Their marks stay, except marks that point to an original inside the window, because that original
+-- may still change. Articles with such a mark, and pending articles, become failed with the reason `never`.
 UPDATE dedup.article_mark a
 SET archived = true, stale = false, takes_part = false, limit_fired = NULL,
     status = CASE WHEN kept.mark THEN a.status ELSE 'failed' END,
@@ -22,8 +22,8 @@ CROSS JOIN LATERAL (
 WHERE a.id = given.id AND NOT a.archived
 
 -- name: archive_pairs
--- Remove the pairs of articles before the horizon with articles inside the window. Return the articles inside that lost
--- a pair or their original. OFFSET 0: force index lookups, even under stale statistics.
+-- Remove the pairs of articles before the horizon with articles inside the window. Return the articles inside that lose
+-- a pair or whose original is archived. OFFSET 0 forces index lookups, even with outdated statistics.
 WITH crossing AS (
     SELECT pair.place, pair.inside
     FROM unnest(%(ids)s::bigint[]) AS given (id)
@@ -59,7 +59,7 @@ ${time} < (SELECT horizon FROM dedup.corpus_state)
 SELECT a.id FROM dedup.marked_article a WHERE a.archived AND (${before}) IS NOT TRUE ORDER BY a.id
 
 -- name: bring_back
--- Make archived articles stale, and failed articles among them pending.
+-- Take articles out of the archive. Make failed articles pending, and all others stale.
 UPDATE dedup.article_mark
 SET archived = false, stale = status <> 'failed',
     reason = CASE WHEN status <> 'failed' THEN reason END,
@@ -76,7 +76,7 @@ SELECT count(*) FILTER (WHERE NOT a.archived AND ${time} < %(horizon)s), count(*
 FROM dedup.marked_article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of
 
 -- name: load
--- Return the horizon, the wanted horizon, and what decided at the last check which articles are before the horizon.
+-- Return the horizon, the wanted horizon, and the result of `division` at the last check of all articles.
 SELECT horizon, horizon_wanted, divided FROM dedup.corpus_state
 
 -- name: move
@@ -103,7 +103,7 @@ SELECT CASE WHEN newest.at IS NOT NULL THEN least(now(), newest.at) END FROM (
 SELECT a.id FROM dedup.marked_article a WHERE NOT a.archived AND ${before} ORDER BY a.id
 
 -- name: note_divided
--- Record the horizon and the canonical order by which all articles were checked for archiving.
+-- Record the horizon and the settings with which all articles were checked for archiving.
 UPDATE dedup.corpus_state SET divided = %(divided)s
 
 -- name: outside_among

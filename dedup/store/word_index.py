@@ -1,4 +1,4 @@
-"""Makes and drops the index of words, by which articles are searched.
+"""Makes and drops the full-text index of the words of articles.
 
 Words are without accents, and `ß` is `ss`: "Munchen" and "strasse" find "München" and "Straße". Articles of
 attached tables are indexed by their titles only, since the corpus does not store the texts of these tables.
@@ -25,13 +25,13 @@ _sql = Statements("store/word_index")
 
 INDEX = "article_folded_words"
 
-FORMER = "article_words"  # Name of the index, with accents, of older versions; `change_index` drops it
+FORMER = "article_words"  # Name of the index of older versions of dedup; `change_index` drops it
 
 # Maximum numbers of indexed characters of a title and of a text: a tsvector may have at most 1 MB.
 TITLE_CHARACTERS, TEXT_CHARACTERS = 1_000, 50_000
 
-OUTLET_CHARACTERS = 100  # Maximum in an outlet's marker; a search also compares whole names
-BLOCK_DAYS = 32  # Number of days that share a marker
+OUTLET_CHARACTERS = 100  # Maximum of an outlet's name in the index; a search also compares whole names
+BLOCK_DAYS = 32  # Number of days in a block; all days of a block share an index marker
 PATIENCE = 7 * 86_400.0  # Maximum seconds to build the index; 1,000,000 articles take minutes
 
 
@@ -42,7 +42,7 @@ def _fold_in_sql() -> str:
         if letter not in single:
             bare = f"replace({bare}, '{letter}', '{plain}')"
     bare = f"translate({bare}, '{''.join(single)}', '{''.join(single.values())}')"
-    # Most English texts are ASCII only. This test finds them, and they need no further work.
+    # Most English texts are pure ASCII, without accents. This quick test skips the work for such texts.
     return f"CASE WHEN octet_length({{0}}) = length({{0}}) THEN {{0}} ELSE normalize({bare}, NFKC) END"
 
 
@@ -53,7 +53,7 @@ FOLDED = _fold_in_sql()
 
 @cache
 def _spellings() -> dict[str, str]:
-    """Map one or two plain letters in lower case to the accented letters that fold to them."""
+    """Map plain letters ("o", "ss") to the accented or special letters that fold to them ("öø", "ß")."""
     found: dict[str, str] = {}
     for code in (*range(0xC0, 0x250), *range(0x370, 0x530), *range(0x1E00, 0x2000)):
         plain = folded(chr(code)).lower()
@@ -85,8 +85,8 @@ def pattern_of(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{found})(?!\w)", re.IGNORECASE)
 
 
-# Seconds between two questions about the progress of the index. Each question is a short transaction, because
-# building the index waits for every open snapshot.
+# Seconds between two queries for the progress of the index build. Each query is a short transaction, because
+# the build waits for every open snapshot.
 ASK_SECONDS = 0.5
 
 _ZERO = date(2000, 1, 1)
@@ -96,17 +96,17 @@ _READ = (
     f"(left(coalesce(title, ''), {TITLE_CHARACTERS}) || ' ' || left(coalesce(text, ''), {TEXT_CHARACTERS}))"
 )
 
-# 'simple' stems no word and leaves none out, because a corpus has many languages and names. Markers of day,
-# block and outlet find the newest articles with a frequent word without reading all articles.
+# 'simple' keeps every word without stemming, because a corpus has many languages and names. Markers of day,
+# block and outlet let a search find the newest articles with a frequent word, without reading all articles.
 WORDS = f"""(
     to_tsvector('simple'::regconfig, {FOLDED.format(_READ)})
     || array_to_tsvector(ARRAY['@d' || {_DAY}::text, '@b' || ({_DAY} / {BLOCK_DAYS})::text,
                                '@o' || left(coalesce(publication, ''), {OUTLET_CHARACTERS})]))"""
-"""Indexed expression of the table of articles. Markers begin with @; no word begins with @."""
+"""SQL expression that is indexed. Markers begin with @; no word begins with @."""
 
 
 def mark(of: date | int | str) -> str:
-    """Return the index marker of a day, of a block of days by its number, or of an outlet."""
+    """Return the index marker of a day, of a block (given by its number), or of an outlet."""
     match of:
         case date():
             return f"@d{(of - _ZERO).days}"
@@ -117,7 +117,7 @@ def mark(of: date | int | str) -> str:
 
 
 def block(day: date) -> int:
-    """Return the number of a day's block; block 0 has twice as many days, since SQL rounds towards 0."""
+    """Return the number of a day's block. Block 0 has twice as many days, because SQL rounds towards 0."""
     number = (day - _ZERO).days
     return abs(number) // BLOCK_DAYS * (-1 if number < 0 else 1)
 
@@ -136,7 +136,7 @@ def change_index(database: Database, *, wanted: bool, progress: Progress | None 
         patient = {"lock_timeout": "0", "statement_timeout": "0"}
         cursor.execute(set_values(patient, local=False))
         connection.patience = PATIENCE
-        # Do not wait for the lock: a waiting session has a snapshot, and the index build waits for its end.
+        # Do not wait for the lock: a waiting session has a snapshot, for which the index build would wait.
         row = cursor.execute("SELECT pg_try_advisory_lock(%s)", [migration_lock(f"{database.schema} words")])
         if row.fetchone() != (True,):
             raise BusyError(f"{database.location}: another `init` is making or dropping the index of words")

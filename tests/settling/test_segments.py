@@ -313,7 +313,7 @@ def test_entries_that_were_lost_are_told_of_and_written_again(database: Database
     with database.transaction() as cursor:
         assert key_segments.count_absent(cursor) > 0
     found = verified(database)
-    assert any("missing some lookup entries" in line for line in found.differences)
+    assert any("missing some index entries" in line for line in found.differences)
     repair(database, found.repairs)
     assert counts(database)[2] == 0
     assert verified(database).right

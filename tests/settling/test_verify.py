@@ -91,13 +91,13 @@ TAMPERING = {
     "UPDATE dedup.common_sentence SET carriers = 3": "common sentence",
     "INSERT INTO dedup.sentence_count (sentence_hash, carriers, pairs) VALUES (7, 99, 0)": "sentence 7",
     "DELETE FROM dedup.sentence_count": "count of sentence",
-    "UPDATE dedup.corpus_state SET settled_through = '2000-01-01'": "the time in dedup.corpus_state",
+    "UPDATE dedup.corpus_state SET settled_through = '2000-01-01'": "later than `settled_through`",
     "UPDATE dedup.corpus_state SET rule_digest = 'another'": "made with other settings",
     "UPDATE dedup.corpus_state SET fingerprint_digest = 'another'": "made with other settings",
     "UPDATE dedup.setting SET adopted = '9' WHERE name = 'common_stories'": "made with other settings",
     "ALTER TABLE dedup.article DISABLE TRIGGER article_edit": "triggers that are not ENABLE ALWAYS",
     "ALTER TABLE dedup.fingerprint ENABLE TRIGGER fingerprint_came": "triggers that are not ENABLE ALWAYS",
-    "DELETE FROM dedup.key_segment; DELETE FROM dedup.recent_key": "missing some lookup entries",
+    "DELETE FROM dedup.key_segment; DELETE FROM dedup.recent_key": "missing some index entries",
     "ALTER TABLE dedup.settle_turn DISABLE TRIGGER ALL; DELETE FROM dedup.settle_turn": "settle_turn",
 }
 
