@@ -19,7 +19,7 @@ from collections.abc import Sequence
 def agreeing_pairs(buckets: Sequence[Sequence[int]], weights: Sequence[int] | None = None) -> int:
     """Return P, the number of ordered pairs of carriers with an equal bucket key, summed over the bands.
 
-    `weights`: number of carriers that have each row of buckets; None means 1 for each row.
+    `weights`: for each row of buckets, the number of carriers that have this row; None means 1.
 
     >>> agreeing_pairs([[7, 8], [7, 9]], [3, 2])  # 5 * 4 in the first band; 3 * 2 + 2 * 1 in the second
     28
@@ -45,5 +45,5 @@ def effective_stories(carriers: int, pairs: int, bands: int) -> float:
 
 def is_common(carriers: int, pairs: int, bands: int, limit: int) -> bool:
     """Return whether the effective stories exceed `limit`."""
-    # Compare integers, so that every engine decides alike.
+    # Compare integers, since rounding could make the engines decide differently.
     return (pairs + bands * carriers) * limit < bands * carriers * carriers

@@ -22,9 +22,9 @@ from dedup.rules.keys import Bigints, Entries, Groups, Places, code, pair
 from dedup.rules.pair import Relation, Rule
 from dedup.rules.pairs import CODE, Codes, score, scored_at_once
 
-COMPARED_AT_ONCE = 4_000_000  # Maximum comparisons per step: 100 MB; an article with more has its own step
+COMPARED_AT_ONCE = 4_000_000  # Maximum comparisons per step (100 MB); a step has at least one article
 
-# Remove duplicates from the groups whenever this share of all articles has newly become duplicates.
+# Duplicates are removed from the groups each time that new duplicates reach this share of all articles.
 GONE_SHARE = 0.02
 
 NOBODY = -1
@@ -38,7 +38,7 @@ class Profiles:
         content_hash: shape (n,).
         sentences: shape (n,): number of counted sentences, without common sentences.
         shingles: shape (n,): number of distinct shingles.
-        signature: shape (n, k); the row of an article without shingles is not read.
+        signature: shape (n, k); rows of articles without shingles are ignored.
         shared: keys that several articles have: sentences, buckets, contents of articles without buckets.
         pins: pinned relations by the places of the two articles, the later article first.
     """
@@ -76,8 +76,8 @@ class Outside:
 
     Attributes:
         inside: shape (n,): True for articles that are decided.
-        canonical: shape (n,): True for originals outside; other articles outside are not compared.
-        best: best matches of articles outside; the score is infinite if no better match is possible.
+        canonical: shape (n,): True for originals outside, the only articles outside that are compared.
+        best: best matches of articles outside; an infinite score keeps a best match unchanged.
     """
 
     inside: Flags
@@ -109,7 +109,7 @@ class PairArrays(Columns):
         return code(self.later, self.earlier)
 
     def united(self, others: PairArrays) -> tuple[PairArrays, Flags]:
-        """Return the union of these pairs and `others`, with flags of the pairs that are in `others`."""
+        """Return the union of these pairs and `others`, and for each pair whether it is in `others`."""
         if not len(others):
             return self, np.zeros(len(self), np.bool_)
         own, wanted = self.codes(), others.codes()
@@ -171,7 +171,7 @@ class ComparedArrays:
     """Comparisons of articles inside with each other and with originals outside.
 
     Attributes:
-        place: shape (n,): place by number; number: shape (n,): number by place.
+        place, number: shape (n,): the place of each article number, and the number of each place.
         compared: number of scored pairs.
     """
 
@@ -204,7 +204,7 @@ class ComparedArrays:
         return second << 32 | first
 
     def steps(self) -> Iterator[tuple[int, int]]:
-        """Yield ranges of article numbers, one per step: articles inside whose comparisons fit in memory."""
+        """Yield one range of article numbers per step: articles whose comparisons fit in memory together."""
         start = self._first
         kinds = [kind for kind in self._kinds if kind]
         while start < self._size:
@@ -222,7 +222,7 @@ class ComparedArrays:
                 kind.drop(gone[self.place])
 
     def related(self, start: int, stop: int, among: Flags) -> PairArrays:
-        """Return related pairs of articles `start` to `stop` with lower-numbered ones that `among` flags."""
+        """Return related pairs of articles `start` to `stop` with lower-numbered articles set in `among`."""
         acts = among[self.place]
         by_sentence, by_bucket, by_content = (
             kind.earlier(start, stop, acts) if kind else np.empty(0, np.int64) for kind in self._kinds
@@ -232,7 +232,7 @@ class ComparedArrays:
         by_sentence = by_sentence[starts]
         by_bucket = distinct(by_bucket)
         first, last = np.searchsorted(self._pinned, [start << 32, stop << 32]).tolist()
-        # Use only pins with articles that `among` flags: others, such as copies, are not compared.
+        # Ignore pins with articles that are not in `among`, such as copies: these are not compared.
         pins = zip(self._pinned[first:last].tolist(), self._said[first:last], strict=True)
         said = {number: relation for number, relation in pins if acts[number & 0xFFFFFFFF]}
         pinned = np.array([*said], np.int64)
@@ -314,7 +314,7 @@ class _Decider:
         )
 
     def _decide(self, start: int, stop: int) -> None:
-        # Compare as if all articles of the step were originals; remove pairs with earlier duplicates below.
+        # First compare as if all articles of the step were originals, then remove the pairs with duplicates.
         found = self._comparison.related(start, stop, self._canonical)
         if not len(found):
             return
@@ -335,7 +335,7 @@ class _Decider:
     def _find_duplicates(self, start: int, duplicates: PairArrays) -> None:
         """Clear the flag `canonical` of each article that duplicates an earlier original."""
         canonical, number = self._canonical, self._comparison.number
-        # An article numbered below `start` is outside and keeps its mark, even as the later one of a pair.
+        # An article numbered below `start` keeps its mark, even if it is the later article of a pair.
         duplicates = duplicates[number[duplicates.later] >= start]
         here = number[duplicates.earlier] >= start
         canonical[duplicates.later[~here]] = False
@@ -370,7 +370,7 @@ class _Decider:
         self._best_match = PairArrays.joined([self._best_match[stay], better])
 
     def _improve(self, ranked: PairArrays, article: Places, other: Places) -> PairArrays:
-        """Replace the best match of each article if its first pair is better; return the better pairs."""
+        """Replace the best match of each article if its first pair is better. Return the better pairs."""
         first = begins_run(article)
         best, article, other = ranked[first], article[first], other[first]
         score, rule = self._score[article], self._rule[article]

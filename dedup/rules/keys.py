@@ -37,7 +37,7 @@ def shared(keys: Bigints, places: Places) -> Entries:
 
 
 def _several(keys: Bigints) -> Flags:
-    """Return flags of the sorted keys that occur more than once."""
+    """Return, for each of the sorted keys, whether it occurs more than once."""
     again = keys[1:] == keys[:-1]
     found = np.zeros(len(keys), np.bool_)
     found[1:] |= again
@@ -61,11 +61,11 @@ class Groups:
         self._by_place = np.argsort(self._places, kind="stable").astype(np.int32)
         counts = np.bincount(self._places, minlength=self._size)
         self._first = np.concatenate([[0], np.cumsum(counts)])
-        # Computed only on demand, since the decision of a single article does not need the sums.
+        # The method `work` computes these sums when needed: a step with only one article does not need them.
         self._work: npt.NDArray[np.float64] | None = None
 
     def work(self, start: int) -> npt.NDArray[np.float64]:
-        """Return the running sum of the comparisons of articles from `start` on; shape (size - start,)."""
+        """Return the cumulative counts of comparisons of articles from `start` on; shape (size - start,)."""
         if self._work is None:
             earlier = np.arange(len(self._group)) - self._start
             work = np.bincount(self._places, weights=earlier, minlength=self._size)
@@ -80,9 +80,9 @@ class Groups:
             self._set_groups(self._group[stay])
 
     def earlier(self, start: int, stop: int, among: Flags) -> Bigints:
-        """Return coded pairs of articles `start` to `stop` with earlier articles, once for each shared key.
+        """Return the codes of pairs of articles `start` to `stop` with earlier articles that share a key.
 
-        `among`, shape (size,): flags of the earlier articles to pair.
+        A pair with several shared keys is repeated. `among`: shape (size,): flags of the earlier articles.
         """
         entries = self._by_place[self._first[start] : self._first[stop]]
         starts = self._start[entries]

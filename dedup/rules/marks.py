@@ -89,12 +89,12 @@ Partner = tuple[OrderKey, int, Related]
 
 
 def kept_originals(originals: Iterable[Partner], settings: Settings) -> list[Partner]:
-    """Return the pairs with originals to store for a duplicate: the best pairs and the pinned pairs."""
+    """Return the pairs to store for a duplicate: its best pairs and its pinned pairs with originals."""
     return _kept(sorted(originals, key=_closeness), settings)
 
 
 def kept_similar(earlier: Iterable[Partner], settings: Settings) -> list[Partner]:
-    """Return the pairs with earlier originals to store for an original: the best pairs and the pinned pairs.
+    """Return the pairs to store for an original: its best pairs and its pinned pairs with earlier originals.
 
     The caller also stores the pair with the `best_match`.
     """

@@ -30,7 +30,7 @@ class Subject:
 def common_sentences(
     fingerprints: Sequence[Fingerprint], settings: Settings, pins: Mapping[int, bool] | None = None
 ) -> dict[int, float]:
-    """Return C, the common sentences with the effective number of stories of each (section 2).
+    """Return each common sentence with its effective number of stories (C in docs/semantics.md, section 2).
 
     `pins`: by sentence hash: True if pinned as common, False if pinned as not common.
     """

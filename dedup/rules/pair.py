@@ -114,7 +114,7 @@ def score_counted(a: Profile, b: Profile, settings: Settings, *, shared: int, sa
 
 
 def relate(a: Profile, b: Profile, settings: Settings, pin: Relation | None = None) -> Related | None:
-    """Return the relation of a pair, or None. A pin decides; without a pin, the first rule that holds."""
+    """Return the relation of a pair, or None. A pin decides, or else the first rule that holds."""
     return relate_scored(score(a, b, settings), settings, pin)
 
 

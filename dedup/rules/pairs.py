@@ -19,12 +19,12 @@ from dedup.text.damaged import print_jaccards
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import jaccards
 
-INTERSECTED_AT_ONCE = 100_000  # Maximum of pairs per intersection of sentence sets
-WORK_AT_ONCE = 4_000_000  # Maximum of pairs in memory before repeated pairs are dropped: 64 MB
+INTERSECTED_AT_ONCE = 100_000  # Maximum number of pairs of sentence sets to intersect per step
+WORK_AT_ONCE = 4_000_000  # Maximum number of pairs in memory before repeated pairs are dropped: 64 MB
 SCORED_AT_ONCE = 25_600_000  # Maximum bytes of signatures per step: 100,000 pairs, about 100 MB
 
 Bigints = npt.NDArray[np.int64]
-Signatures = npt.NDArray[np.uint8]  # Shape (m, k): one signature per row, with its damaged-print signature
+Signatures = npt.NDArray[np.uint8]  # Shape (m, k): rows of a signature and a damaged-print signature
 
 RULES = tuple(sorted(Rule))  # Sorted by name; arrays contain places in this tuple
 CODE = {rule: place for place, rule in enumerate(RULES)}  # Place of each rule in `RULES`
@@ -33,7 +33,7 @@ Codes = npt.NDArray[np.int8]  # Shape (m,): place of the rule of each pair
 
 @dataclass(frozen=True, slots=True)
 class Scored(Columns):
-    """Scores of m pairs; see `pair.Scores`. `pairs` has shape (m, 2), the smaller number first."""
+    """Scores of m pairs; see `pair.Scores`. `pairs`: article numbers, shape (m, 2), the smaller first."""
 
     pairs: Pairs
     shared: Counts
@@ -112,9 +112,9 @@ def score(
     same_content: Flags,
     same_bucket: Flags,
 ) -> Scored:
-    """Return the scores of `pair.score` for many pairs, given the counts of both articles.
+    """Return the same scores as `pair.score`, for many pairs at once.
 
-    `signatures`: one row for each pair; the row of an article without shingles is not read.
+    `signatures`: one row for each pair; rows of articles without shingles are ignored.
     """
     (i, j), (m, n) = sentences, shingles
     signature_jaccard, print_jaccard = _likeness(signatures, (m > 0) & (n > 0), same_bucket, settings)
@@ -146,7 +146,7 @@ def _likeness(
     size = settings.signature_size
     both = np.flatnonzero(signed)
     if not len(both):
-        return found, printed  # Without any shingles, the rows can have length 0
+        return found, printed  # The rows can have length 0 if no text has shingles
     a, b = (rows if len(both) == len(rows) else rows[both] for rows in signatures)
     found[both] = jaccards(a[:, :size], b[:, :size])
     if settings.prints:
@@ -157,7 +157,7 @@ def _likeness(
 
 
 class FingerprintArrays:
-    """Fingerprints as arrays, without common sentences. None: an unreadable text, which is in no pair."""
+    """Fingerprints as arrays, without common sentences. A text without a fingerprint (None) is in no pair."""
 
     def __init__(self, fingerprints: Sequence[Fingerprint | None], common: Collection[int]) -> None:
         self._readable = np.array([f is not None for f in fingerprints], np.bool_)
@@ -183,7 +183,7 @@ class FingerprintArrays:
         return _distinct([*self._sentences.meeting(), *self._buckets.meeting(), *self._contents.meeting()])
 
     def score(self, pairs: Pairs, settings: Settings) -> Scored:
-        """Return the scores of pairs; all 0 if an article is unreadable."""
+        """Return the scores of pairs. If a text is unreadable, all scores of its pairs are 0."""
         step = scored_at_once(settings)
         parts = range(0, max(1, len(pairs)), step)
         return Scored.joined([self._score(pairs[at : at + step], settings) for at in parts])
@@ -203,7 +203,7 @@ class FingerprintArrays:
         )
 
     def _same_bucket(self, pairs: Pairs) -> Flags:
-        """Return flags of the pairs with an equal bucket key, in any band."""
+        """Return, for each pair, whether any bucket key is equal."""
         a, b = pairs.T
         # Comparing band by band is faster than comparing sets, which also find equal keys in different bands.
         found: Flags = (self._bands[a] == self._bands[b]).any(axis=1) & self._banded[a] & self._banded[b]
@@ -223,7 +223,7 @@ class _Sets:
         names, self._codes = np.unique(flat, return_inverse=True)
         self._width = max(len(names), 1)
         owner = np.repeat(np.arange(len(members), dtype=np.int64), self.sizes)
-        self._entries = owner * self._width + self._codes  # Sorted, as the members of each set are sorted
+        self._entries = owner * self._width + self._codes  # Sorted, since the members of each set are sorted
         order = np.argsort(self._codes, kind="stable")
         self._by_code, self._codes_sorted = owner[order], self._codes[order]
 

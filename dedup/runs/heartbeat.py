@@ -22,17 +22,17 @@ from dedup.runs.runs import Owner, Run, RunCounts
 
 BEAT_SECONDS = 5.0
 COMPUTING = 0.1  # Share of a core above which a process counts as computing; waiting threads use about 0.01
-GRACE_SECONDS = 1.0  # Wait before another run counts as alive: the server notices a killed process late
+GRACE_SECONDS = 1.0  # Wait before a run counts as alive, since the server notices a killed process late
 
 
 class Heartbeat:
-    """A run and its row in `dedup.run`. It is a receiver of progress (`Progress`), and must be closed."""
+    """A run and its row in `dedup.run`. It receives the progress (as a `Progress`), and must be closed."""
 
     def __init__(self, database: Database, what: str) -> None:
         self.other: Run | None = None  # the live run that `claim` found
         self.taken_over: Run | None = None  # the dead run that this run replaced
         self.superseded = False  # whether another run replaced this run, which should then end
-        self.engine: str | None = None  # engine that settles; None until it is chosen; stored with the stage
+        self.engine: str | None = None  # name of the chosen engine; it is stored with the stage
         self._database, self.what = database, what
         self._run: int | None = None
         self._stage, self._steps, self._moved_at = "starting", Steps(0), time.monotonic()
@@ -56,7 +56,7 @@ class Heartbeat:
                     self._run = runs.claim(cursor, self.what, owner)
                 if self._run is not None:
                     self.taken_over = found
-                    # If no thread can start, the run continues, but counts as gone after a lease of a minute.
+                    # Without a thread the run continues, but after a minute other processes consider it dead.
                     with suppress(RuntimeError):
                         self._thread.start()
                     return True
@@ -104,7 +104,7 @@ class Heartbeat:
 
     def _keep_beating(self) -> None:
         while not self._ended.wait(0.5):
-            # A new stage is written at once, but at most one stage per half second.
+            # Write a new stage at once, but not more often than every half second.
             self._news.wait(BEAT_SECONDS)
             self._news.clear()
             with suppress(Exception):
@@ -135,7 +135,7 @@ class Heartbeat:
 
     def _find_owner(self, cursor: Cursor) -> Owner:
         session = runs.find_session(cursor)
-        # A session behind a pooler outlives this process, so its end would not show the end of the run.
+        # Behind a pooler a session lives longer than this process, so it cannot show that the run ended.
         if self._connection.pooled:
             return Owner(socket.gethostname(), os.getpid(), None, None)
         return Owner(socket.gethostname(), os.getpid(), *session)

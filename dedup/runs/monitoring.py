@@ -22,10 +22,10 @@ from dedup.runs.runs import Run, Worker
 _sql = Statements("runs/monitoring")
 
 SAMPLE = 10_000  # Maximum number of articles of a kind that are counted, which takes about 20 ms
-# Maximum waiting time of an article if there are workers, but no run is at work. Even under load a worker
-# begins a run within a second, and a restart of the server takes less time than this.
+# If there are workers, an article may wait this long without a run at work. Even under load a worker begins a
+# run within a second, and a restart of the server takes less time than this.
 WAIT_SECONDS = 900.0
-FAILING_RUNS = 2  # After this number of failures with one error and no success, the next run will fail, too
+FAILING_RUNS = 2  # A problem is reported after this number of failures with one error, without a success
 # Failed articles with these reasons need no repair: photo articles have no text, and articles before the
 # horizon are never compared. Every newsroom has such articles every day.
 NO_FAULT = ("empty", "archived")
@@ -43,18 +43,18 @@ class Vitals(Answer):
     estimated: bool  # `pending` and `stale` are estimates, since there are more than `SAMPLE`
     # Upper limit of the longest wait of a pending or stale article; if `estimated`, in the sample only.
     waiting_seconds: float | None
-    failed: dict[str, int]  # reason without numbers -> count, among the newest `SAMPLE` failed articles
-    failed_lately: int  # articles that failed in the requested time, and need a repair
-    limits: dict[str, int]  # safety limit -> count of articles in the sample that it left unsettled
+    failed: dict[str, int]  # reason before its colon -> count among the newest `SAMPLE` failed articles
+    failed_lately: int  # articles that failed recently (see `load_vitals`), and need a repair
+    limits: dict[str, int]  # safety limit -> number of sampled articles that this limit left unsettled
     # Name of a queue -> count of waiting rows, up to `SAMPLE` + 1. "changes" are unread changes of attached
     # tables; a whole table that must be read counts as one change.
     queues: dict[str, int]
     changes_waiting_seconds: float | None  # waiting time of the oldest change in "changes"
-    drifted: list[str]  # problems of the schema and attached tables, also tables whose rows refuse marks
+    drifted: list[str]  # problems of the schema, of attached tables, and of writing marks into these
     totals: dict[str, float]  # sums over all runs, such as "settled" and "seconds settling"
     quiet_at: datetime | None  # when a run or worker last found that nothing waits
     run: Run | None  # the run at work
-    failing: dict[str, int]  # kind of error -> runs that failed since the last success
+    failing: dict[str, int]  # kind of error -> number of runs that failed with it since the last success
     workers: list[Worker]  # workers, alive or gone
 
     @property
@@ -63,15 +63,15 @@ class Vitals(Answer):
 
     @property
     def waiting(self) -> str:
-        """Description of the waiting articles and changes of attached tables."""
+        """Numbers of waiting articles and of waiting changes of attached tables, in words."""
         articles = f"{'about ' if self.estimated else ''}{counted(self.pending + self.stale, 'article')}"
         changes = self.queues["changes"]
         also = f" and {counted(changes, 'change')} of attached tables" if changes else ""
         return f"{articles}{also} {'waits' if self.pending + self.stale == 1 and not changes else 'wait'}"
 
     def problems(self, seconds: float, wait: float | None = None) -> list[str]:
-        """Return the problems in words. `seconds`: maximum waiting time of an article. `wait`: the same
-        while no run is at work; None: `seconds`, but with workers at most `WAIT_SECONDS`."""
+        """Return the problems in words. `seconds`: maximum waiting time of an article. `wait`: the maximum
+        while no run is at work; None for `seconds`, or at most `WAIT_SECONDS` if there are workers."""
         found = [*self.drifted]
         if wait is None:
             wait = min(WAIT_SECONDS, seconds) if self.workers else seconds
@@ -125,7 +125,7 @@ def load_vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
     quiet_at = max((time for time in times if time is not None), default=None)
     waiting = None
     if oldest is not None:
-        # The time of an edit is not stored. But nothing waited at `quiet_at`, so every wait began later.
+        # The time of an edit is unknown. But at `quiet_at` nothing waited, so no article waits for longer.
         since = oldest if quiet_at is None or estimated else max(oldest, quiet_at)
         waiting = max(0.0, (at - since).total_seconds())
     failed = cursor.execute(_sql("failed"), {"lately": lately, "sample": SAMPLE}).fetchall()

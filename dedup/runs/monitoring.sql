@@ -1,8 +1,8 @@
 -- The state of a corpus for status and metrics.
 
 -- name: unsettled_sample
--- Sample the unsettled articles. Return the server time and the planner's estimates of all and of unsettled
--- articles. For the sample, return the number of articles, of pending articles, the oldest arrival, and articles by limit.
+-- Return the server time, and the planner's estimates: number of articles, number of unsettled articles.
+-- For a sample of unsettled articles, return: number, number of pending articles, first arrival, limits.
 WITH looked_at AS MATERIALIZED (
     SELECT k.status, a.added_at, k.limit_fired FROM dedup.article_mark k
     CROSS JOIN LATERAL (SELECT added_at FROM dedup.article WHERE id = k.id OFFSET 0) AS a
@@ -20,14 +20,14 @@ SELECT clock_timestamp(),
 
 -- name: queues
 -- Return the number of unread changes of attached tables, the seconds for which the oldest change has waited,
--- and the numbers of deferred articles and of marks to be written. At most `limit` rows of each are counted.
+-- and the numbers of deferred articles and of marks to be written. Read at most `limit` rows of each table.
 SELECT coalesce(sum(amount), 0)::bigint, extract(epoch FROM clock_timestamp() - min(noted_at))::double precision,
        (SELECT count(*) FROM (SELECT FROM dedup.deferred_article LIMIT %(limit)s) AS looked_at),
        (SELECT count(*) FROM (SELECT FROM dedup.mark_change LIMIT %(limit)s) AS looked_at)
 FROM (SELECT amount, noted_at FROM dedup.outbox ORDER BY id LIMIT %(limit)s) AS looked_at
 
 -- name: failed
--- Count the newest failed articles by reason, and how many of these failed lately.
+-- Count the newest failed articles by reason: in total, and in the last `lately` seconds.
 SELECT split_part(reason, ':', 1), count(*),
        count(*) FILTER (WHERE marked_at > clock_timestamp() - make_interval(secs => %(lately)s))
 FROM (SELECT reason, marked_at FROM dedup.article_mark WHERE status = 'failed' ORDER BY id DESC LIMIT %(sample)s) AS f
@@ -38,7 +38,7 @@ GROUP BY 1 ORDER BY 1
 SELECT max(ended_at) FROM dedup.run WHERE outcome = 'done'
 
 -- name: failing
--- Count the failed runs since the last success by kind of error. Workers write the kind only to their logs.
+-- Count the runs that failed since the last success, by kind of error. Runs of workers do not store the kind.
 SELECT coalesce(error, 'see its log'), count(*) FROM dedup.run
 WHERE outcome = 'failed' AND what = ANY(%(kinds)s)
     AND id > coalesce((SELECT max(id) FROM dedup.run WHERE outcome = 'done' AND what = ANY(%(kinds)s)), 0)

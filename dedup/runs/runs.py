@@ -1,7 +1,7 @@
 """Store runs and workers of a corpus, with one row for each, which heartbeats keep up to date.
 
-A killed run does not write its end. So the next run checks whether the killed run's database session still
-exists; it ends with the run's process. If the session is not visible, the age of the last heartbeat decides.
+A killed run does not write its end. So the next run checks whether the database session of the killed run
+still exists, since a session ends with its process. Without a visible session, the last heartbeat decides.
 Two runs at the same time do no harm, because everything is written under the settle lock.
 A worker that waits updates its own row; while it settles, the row of its run shows that the worker is alive.
 """
@@ -21,19 +21,19 @@ from dedup.db.statements import Statements
 
 _sql = Statements("runs/runs")
 
-LEASE_SECONDS = 60.0  # A run with an older heartbeat is gone
-STUCK_SECONDS = 600.0  # A live run without progress for longer is probably stuck
+LEASE_SECONDS = 60.0  # A run is considered gone if its last heartbeat is older than this
+STUCK_SECONDS = 600.0  # A live run is probably stuck if it has made no progress for this time
 KEPT = 1_000  # Maximum number of rows in `dedup.run`; older rows are deleted
-SETTLING = ("backfill", "worker", "import")  # Kinds of runs that settle the corpus, and exclude each other
+SETTLING = ("backfill", "worker", "import")  # Kinds of runs that settle; only one is alive at a time
 
 _LEASE = {"lease": LEASE_SECONDS}
 
-Session = tuple[int, datetime | None]  # Id of its server process, and its start (None if a pooler hides it)
+Session = tuple[int, datetime | None]  # Id of a server process, and its start; None if the start is hidden
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Process of a run, and the database session of its heartbeat (`backend_...`), None behind a pooler."""
+    """Process of a run. `backend_...`: database session of its heartbeat; None behind a pooler."""
 
     host: str
     process_id: int
@@ -43,19 +43,19 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Run(Answer):
-    """A run whose row has no end, since the run is alive or has gone without storing its end."""
+    """A run without a stored end: it is alive, or it is gone and could not store its end."""
 
     id: int
     host: str
     process_id: int
     started_at: datetime
     stage: str
-    done: int  # items of this stage that are done, of `total`
+    done: int  # number of items of this stage that are done
     total: int
     quiet_seconds: float  # seconds since the last heartbeat
     still_seconds: float  # seconds since the last progress
     gone: bool  # the session of the run ended, or the last heartbeat is older than the lease
-    what: str  # one of SETTLING
+    what: str  # kind of the run, one of `SETTLING`
 
     @property
     def kind(self) -> str:
@@ -79,7 +79,7 @@ class Run(Answer):
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    """Counts and times of a part of a run, to be added to the columns of `dedup.run` with the same names."""
+    """Counts and times to be added to the columns of `dedup.run` with the same names."""
 
     fingerprinted: int
     settled: int

@@ -1,7 +1,7 @@
 -- Runs and workers of a corpus.
 
 -- name: run_served
--- True if the session of the run `r` still exists or is unknown. pg_stat_activity may hide the session's start.
+-- True if the session of the run `r` still exists or is unknown. pg_stat_activity may hide `backend_start`.
 (r.backend_pid IS NULL OR EXISTS (
     SELECT FROM pg_stat_activity s
     WHERE s.pid = r.backend_pid AND (s.backend_start IS NULL OR s.backend_start = r.backend_start)))

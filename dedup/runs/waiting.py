@@ -27,7 +27,7 @@ from dedup.runs.runs import Session
 
 _sql = Statements("runs/waiting")
 
-SLICE_SECONDS = 0.2  # Pause between two calls of `stop` while waiting
+SLICE_SECONDS = 0.2  # Maximum pause between two checks whether to stop
 AGAIN_SECONDS = (1.0, 60.0)  # First and longest pause before the connection is reopened; the pause doubles
 
 log = logging.getLogger("dedup.listener")
@@ -36,7 +36,7 @@ log = logging.getLogger("dedup.listener")
 @dataclass(frozen=True, slots=True)
 class Waiting:
     settling: bool  # articles or changed settings wait; a changed program is not noticed here
-    counting: bool  # credits must be read, or sentences must be counted, after which articles may wait
+    counting: bool  # credits must be read, or sentences counted, which can make articles stale
     words: bool  # the words of sentences must be stored; no article waits for this
 
     def __bool__(self) -> bool:

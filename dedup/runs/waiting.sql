@@ -13,7 +13,7 @@ SELECT EXISTS (
         WHERE seen -> 'problems' IS NOT NULL
            OR (seen ->> 'until')::double precision > extract(epoch FROM now()))
     UNION ALL
-    -- Views whose next comparison is due.
+    -- Attached views that are due to be compared with their articles.
     SELECT FROM dedup.attachment
     WHERE sync_minutes IS NOT NULL AND NOT leaving AND seen -> 'problems' IS NULL
       AND ((seen ->> 'until')::double precision > extract(epoch FROM now())) IS NOT TRUE

@@ -13,9 +13,9 @@ ARTICLES_PER_TRANSACTION = 2_000  # One transaction holds the settle lock for ab
 
 
 def adopt(database: Database) -> bool:
-    """Put changed settings, sentence parameters or a changed program into force; return False if nothing
-    changed. Raises StaleRulesError: someone changed the settings again. SchemaError: a newer program made
-    the stored results."""
+    """Put changed settings, changed sentence parameters or a changed program into force. Return False if
+    nothing changed. Raises StaleRulesError: someone changed the settings again. SchemaError: the stored
+    results were made by a newer program."""
     with database.transaction() as cursor:
         if not rulebooks.find_adoption(cursor):
             return False

@@ -39,11 +39,11 @@ from dedup.store import articles, credits, fingerprints, rulebooks, stories
 from dedup.store.rulebooks import Adoption, Rulebook, StaleRulesError
 from dedup.store.stories import Reprints
 
-# A run ends when a round finds no work, and is considered stuck after this number of rounds with equal work.
+# A run ends with an error after this number of rounds (or batches) that did exactly the same work.
 SAME_ROUNDS = 10
 
 DEFERRED_PER_TRANSACTION = 100  # One transaction holds the settle lock for a few hundredths of a second
-MOST_REPRINTED = 3  # Maximum number of stories that a report names
+MOST_REPRINTED = 3  # Number of the most reprinted stories that a report names
 
 
 @dataclass(slots=True)
@@ -62,14 +62,14 @@ class BackfillReport(Answer):
     common_left: int = 0  # sentences that stopped being common
     settled: int = 0  # marks written; an article that was settled twice counts twice
     compared: int = 0  # pairs of articles scored
-    deferred: int = 0  # deferred articles not stored yet, since other transactions block them
+    deferred: int = 0  # articles that could not be stored yet, since other transactions block them
     archived: int = 0  # articles before the horizon that were archived (docs/semantics.md, section 10)
     synced: int = 0  # changes of attached tables that were read
     # Rows of attached tables that cannot be articles: the key is longer than 1,000 bytes, or an article that
     # is not from this table has the same source_id.
     refused: int = 0
     written_back: int = 0  # rows of attached tables into which marks were written
-    problems: list[str] = field(default_factory=list)  # one line per problem of attached tables, and advice
+    problems: list[str] = field(default_factory=list)  # problems of attached tables, with advice, a line each
     # Seconds per stage: reading changes, adopting, archiving, fingerprinting, counting, settling, reading
     # credits; with the memory engine also reading, comparing, indexing and writing.
     seconds: dict[str, float] = field(default_factory=dict)
@@ -142,7 +142,7 @@ class BackfillRun:
         self._window = Window(database, self._progress, self._stop)
         self._rounds: Counter[tuple[int, ...]] = Counter()
         self._settled_in_memory = False
-        # A person who runs `dedup backfill` may have repaired a table that workers skip: try that table now.
+        # `dedup backfill` also reads tables that workers skip for a while: a person may have repaired them.
         self._again = heartbeat.what == "backfill"
         self._fingerprinting = Fingerprinting(database, self._progress, options.pool, self._stop)
         self._timed = partial(timed, report.seconds)
@@ -154,7 +154,7 @@ class BackfillRun:
         finally:
             done = self._report
             counts = RunCounts(done.fingerprinted, done.settled, done.failed, done.seconds)
-            # Counts only inform people: failing to store counts must not hide the error that ended the run.
+            # Ignore an error here: it must not hide the error that ended the run, and counts only inform.
             with suppress(Exception):
                 self._heartbeat.add_counts(counts)
 
@@ -166,7 +166,7 @@ class BackfillRun:
                 # Someone changed a setting: begin again with the new settings.
                 self._fingerprinting.begin_again()
                 continue
-            # Hooks, changed bylines and a changed list of agencies leave articles whose credits must be read.
+            # Credits must be read again after a hook, a changed byline or a changed list of agencies.
             with self._timed("reading credits"):
                 while not self._stop() and run_locked(self._database, credits.read_unread):
                     pass
@@ -182,8 +182,8 @@ class BackfillRun:
         self._report.stopped = True
 
     def run_round(self) -> tuple[int, ...]:
-        """Run all steps once; return counts and hashes of the work done, or () if there was nothing to do.
-        Two rounds that did the same return equal tuples."""
+        """Run all steps once. Return counts and hashes of the work done, or () if there was nothing to do.
+        Two rounds that did the same work return equal tuples."""
         self._report.deferred = store_deferred(self._database)
         with self._timed("reading changes"):
             synced = sync(self._database, self._progress, self._stop, again=self._again)
@@ -203,7 +203,7 @@ class BackfillRun:
         self._report.archived = self._window.archived
         with self._database.transaction() as cursor:
             waiting = fingerprints.count(cursor, "unfingerprinted")
-        # Choose the engine before reading texts, since the engine decides which table gets fingerprints.
+        # Choose the table for new fingerprints before reading texts, since they are written at once.
         engine = self._options.engine
         loading = choice.should_load_without_indexes(self._database, engine, waiting)
         self._fingerprinting.target = "fingerprint_bulk" if loading else "fingerprint"
@@ -234,8 +234,8 @@ class BackfillRun:
         return read
 
     def _settle_in_memory(self, rulebook: Rulebook, waiting: int, read: Counts | None) -> tuple[int, ...]:
-        """Settle everything in memory. `read`: counts of the texts already fingerprinted in this round; None
-        to fingerprint the waiting texts first, without indexes, and to build the indexes afterwards."""
+        """Settle everything with the memory engine. `read`: counts if this round fingerprinted texts already;
+        None to fingerprint the waiting texts first, and to write their fingerprints without indexes."""
         run, memory, loading = self._heartbeat.run, self._options.memory, read is None
         with MemoryRun(
             self._database, rulebook, run, memory, self._progress, self._timed, self._stop, loading=loading
@@ -255,7 +255,7 @@ class BackfillRun:
         return read.articles, read.which, done.refreshed.entered, done.refreshed.left, done.settled, -1
 
     def _settle(self, rulebook: Rulebook) -> tuple[int, int]:
-        """Settle all unsettled articles with a fingerprint; return how many, and a hash of their ids."""
+        """Settle all unsettled articles with a fingerprint; return their number and a hash of their ids."""
         with self._database.transaction() as cursor:
             total = fingerprints.count(cursor, "unsettled")
         if not total:
@@ -270,7 +270,7 @@ class BackfillRun:
             )
             if not settled.ids:
                 break
-            # A batch holds the settle lock, for which hooks wait, so a slow machine gets smaller batches.
+            # Hooks wait while a batch holds the settle lock, so a slow machine gets smaller batches.
             limit = min(self._options.batch, next_batch(len(settled.ids), seconds))
             same = same + 1 if settled.ids == before else 0
             if same >= SAME_ROUNDS:
@@ -299,7 +299,7 @@ def _settle_some(cursor: Cursor, settings: Settings, limit: int) -> tuple[Settle
 
 
 def store_deferred(database: Database) -> int:
-    """Store deferred articles; return the number of articles that other transactions still block."""
+    """Store articles that were deferred because of a lock; return the number that is still blocked."""
     left: list[str] = []
     while True:
         with database.transaction() as cursor:
@@ -318,7 +318,7 @@ def store_deferred(database: Database) -> int:
                     left.append(source_id)
 
 
-# Texts and articles per second on two cores of 2024 (scripts/benchmark.py), for a rough estimate of the time.
+# Speeds on a machine of 2024 with two cores (scripts/benchmark.py), for a rough estimate of the time.
 FINGERPRINTS_PER_SECOND = 2_500
 SETTLED_PER_SECOND = 4_000
 

@@ -45,7 +45,7 @@ def find_sharing(
 
 
 def drop_common(cursor: Cursor, rows: Sequence[FingerprintRow]) -> list[Bigints]:
-    """Return the sentences of each row that are not common: S' of docs/semantics.md, section 2."""
+    """Return, for each row, the sentences that are not common (S' in docs/semantics.md, section 2)."""
     if not rows:
         return []
     everything = np.concatenate([row.sentence_hashes for row in rows])
@@ -99,7 +99,7 @@ def relate_all(
     pins: Mapping[bytes, Relation],
 ) -> list[Partner]:
     """Return the articles of `rows` that are related to the article `own`, each with the relation.
-    `sentences`: as in `find_sharing`. `pins`: pinned relations of `own`, by the other source_id."""
+    `sentences`: as in `find_sharing`. `pins`: source_id -> the relation to `own` that an editor pinned."""
     found: list[Partner] = []
     for row, kept in zip(rows, sentences, strict=True):
         relation = relate(own, make_profile(row, kept), settings, pins.get(row.order[1]))

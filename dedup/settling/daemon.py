@@ -1,9 +1,9 @@
 """Run the loop of `dedup worker`, which settles articles within a second of their arrival.
 
 After each pause or notification the worker asks the database whether anything waits (`runs/waiting.py`). Only
-one worker works at a time: it has begun a run, and no backfill can begin before that run ends. Other workers
-stand by, and one of them takes over if the working one dies. A run lasts as long as work keeps coming, so a
-busy period has one row in `dedup.run`, not one per article.
+one worker works at a time, since during its run no other worker or backfill can start a run. If this worker
+dies, one of the idle workers takes over. A run lasts as long as work keeps coming, so a busy period has one
+row in `dedup.run`, not one per article.
 
 If the database cannot be reached, the loop waits for it. The loop ends if `stop` returns True, the login is
 refused, rights are missing, or the schema belongs to another program version.
@@ -35,7 +35,7 @@ from dedup.store import quotes
 
 POLL_SECONDS = 1.0  # Pause before the next query for waiting work, unless a notification comes
 IDLE_SECONDS = 60.0  # A run ends after this time without work
-SEEN_SECONDS = 15.0  # Pause before an idle worker again records that it is alive
+SEEN_SECONDS = 15.0  # Pause after which an idle worker stores again that it is alive
 
 # Minimum pause between two runs that only count sentences: without it, every hook would start such a run.
 COUNT_SECONDS = 5.0
@@ -86,7 +86,7 @@ class Daemon:
         self._problems: list[str] = []
 
     def run(self) -> None:
-        """Work until told to stop. Raises the errors `LASTING`, since waiting cannot end these errors."""
+        """Work until `stop` returns True. Raises the errors in `LASTING`, which waiting cannot end."""
         log.info("worker started on %s", self._database.location, extra={"event": "started"})
         orderly = False
         try:
@@ -131,12 +131,12 @@ class Daemon:
         return back_off(*self._pace.down, self._down - 1)
 
     def _settle_waiting(self) -> bool:
-        """Settle everything that waits, unless another run is at work; return whether to start the next round
-        without a pause."""
+        """Settle everything that waits, unless another run is at work. Return True if anything was done: more
+        may have arrived, so the next round begins without a pause."""
         with self._database.transaction() as cursor:
             found = waiting.find_waiting(cursor)
         now = time.monotonic()
-        # No table shows that the program itself changed, so the first round always runs and checks that.
+        # The query does not see that the program changed, so the first round always runs and checks that.
         if self._first:
             found = Waiting(True, found.counting, found.words)
         self._quiet = not found
@@ -151,7 +151,7 @@ class Daemon:
             return False
         did = self._run_round()
         if self._first:
-            # Let the next round record at once that this worker is idle.
+            # Without waiting for SEEN_SECONDS, the next round then stores that this worker is idle.
             self._first, self._seen_at = False, float("-inf")
         self._worked_at = self._counted_at = time.monotonic()
         return did
@@ -174,7 +174,7 @@ class Daemon:
                 self._database, outlets=outlets, stop=lambda: self._leaving.is_set() or self._stop()
             )
         except DedupError as error:
-            # The worker continues after this error, since the sentences are due again after the usual pause.
+            # The worker continues after this error, and tries again at the next time of the schedule.
             log.warning("could not store the words of sentences: %s", error, extra={"event": "sentences"})
         else:
             log.info("stored the words of sentences: %s", report, extra={"event": "sentences"})
@@ -272,7 +272,7 @@ class Daemon:
 def wait_for_database(
     open_: Callable[[], Database], stop: Callable[[], bool], down: tuple[float, float]
 ) -> Database | None:
-    """Open a database once it can be reached; return None if told to stop. Raises the errors `LASTING`."""
+    """Wait until a database can be opened; return None if told to stop. Raises the errors in `LASTING`."""
     failures = 0
     while not stop():
         try:

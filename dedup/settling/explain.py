@@ -1,6 +1,6 @@
 """Explain why two articles are related, or not: the verdict, every score, and the sentences that differ.
 
-Nothing is written here. `rules/pair.py` and `rules/marks.py` decide, and `cli/side_by_side.py` prints.
+`rules/pair.py` and `rules/marks.py` decide, and `cli/side_by_side.py` prints.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ExplainedArticle(Answer):
     publication: str | None
     status: str
     time: datetime  # time by which articles are put in canonical order
-    # Sentences that do not count, each with the reason: "common" or "too short". Logs must not show texts.
+    # Uncounted sentences, each with its reason: "common" or "too short". Hidden from logs, like all texts.
     ignored: tuple[tuple[str, str], ...] = field(repr=False)
     words: int
     shingles: int
@@ -49,8 +49,8 @@ class ExplainedArticle(Answer):
 
 @dataclass(frozen=True, slots=True)
 class DifferingSentence(Answer):
-    """A sentence that only one of two articles has, beside the most similar sentence of the other article, if
-    any. Both sentences are in pieces, each with its kind."""
+    """A sentence that only one of two articles has, and the most similar sentence of the other article, if
+    any. Both sentences are cut into segments that show which words differ."""
 
     earlier: tuple[Segment, ...] | None = field(repr=False)
     later: tuple[Segment, ...] | None = field(repr=False)
@@ -63,13 +63,13 @@ class Explanation(Answer):
     decision: str  # the result in a line: the relation, the rule that decided, and the scores
     earlier: ExplainedArticle  # the article that comes first in canonical order
     later: ExplainedArticle
-    shared: tuple[str, ...] = field(repr=False)  # sentences that count in both, in the words of `earlier`
-    # Sentences that count in only one article. For a misread copy: passages whose letters differ.
+    shared: tuple[str, ...] = field(repr=False)  # counted sentences that both have, as written in `earlier`
+    # Counted sentences that only one article has. For a copy with misread letters: passages that differ.
     differing: tuple[DifferingSentence, ...] = field(repr=False)
-    letters: tuple[str, ...]  # findings of the rule `damaged` about a misread copy, each in a sentence
+    letters: tuple[str, ...]  # for a copy with misread letters: conditions of the rule `damaged`, in words
     scores: Scores | None  # None if one of the texts cannot be read
     related: Related | None  # None if they are not related or a text cannot be read
-    why_not: tuple[str, ...]  # reasons why high scores made no duplicate, one sentence each
+    why_not: tuple[str, ...]  # reasons why high scores did not make a duplicate, one sentence each
 
     def __str__(self) -> str:
         return f"{self.earlier.id}, {self.later.id}: {self.decision}"
@@ -115,7 +115,7 @@ def _compare_letters(earlier: str, later: str) -> Iterator[DifferingSentence]:
 
 @dataclass(frozen=True, slots=True)
 class MarkState:
-    """The present mark of an article. `original`: source_id of the original; None unless a duplicate."""
+    """The present mark of an article. `original`: source_id of the original, for duplicates only."""
 
     id: str
     status: str
@@ -184,8 +184,8 @@ def _explain_missing(*both: _Article) -> str | None:
 
 
 class ComparedPair:
-    """Pair of articles, the earlier first, with the results of the rules in words. `prints`: comparison of
-    the damaged-print signatures (`text/damaged.py`); None if one of the articles has no such signature."""
+    """Comparison of the earlier article `a` with the later article `b`, and the result in words. `prints`:
+    compared damaged-print signatures (`text/damaged.py`); None if an article has no such signature."""
 
     def __init__(
         self,
@@ -299,11 +299,11 @@ class ComparedPair:
         if self.scores.same_content or self.prints is None or self.prints.jaccard[0] < LEAST_ALIGNED:
             return []
         said = self._check_letters(self.prints)
-        # The first condition, the print Jaccard, was relaxed above, since here the texts are only shown.
+        # The first condition, the print Jaccard, has a lower limit above, since here texts are only shown.
         return [sentence for sentence, _ in said] if all(holds for _, holds in said[1:]) else []
 
     def _check_letters(self, prints: PrintPairs) -> list[tuple[str, bool]]:
-        """Return the conditions of the rule `damaged` as sentences, and for each whether it holds."""
+        """Return each condition of the rule `damaged` as a sentence, and whether the condition holds."""
         equal, differing = max(prints.equal[0], 1), prints.differing[0]
         mended = prints.mended[0] / differing if differing else 1.0
         said = (
@@ -313,11 +313,11 @@ class ComparedPair:
             f" text (at least {LEAST_RATIO:g})",
             f"the signature Jaccard is {self.scores.signature_jaccard:.3f} (at least"
             f" {max(prints.least_signature[0], 0):.3f}; misread letters make it lower)",
-            f"{prints.whole[0] / equal:.3f} of the common runs have the same letters on both sides (at most"
+            f"around {prints.whole[0] / equal:.3f} of the common runs the next letters are equal (at most"
             f" {prints.most_whole[0]:.3f}: misread letters make many small differences)",
             f"{prints.in_place[0] / equal:.3f} of the common runs are at the same place in both texts"
             f" (at least {LEAST_IN_PLACE:g})",
-            f"after {mended:.3f} of the differences beside common runs, the texts agree again (at least"
+            f"beyond {mended:.3f} of the differences beside common runs, the texts are equal again (at least"
             f" {prints.least_mended[0]:.3f})",
         )
         holds = prints.conditions(np.array([self.scores.signature_jaccard]))
@@ -331,7 +331,7 @@ class ComparedPair:
         lacking = [] if self.scores.same_bucket else ["the two share no bucket"]
         lacking += [sentence for sentence, holds in self._check_letters(prints) if not holds]
         if lacking:
-            figure = f"print Jaccard {prints.jaccard[0]:.3f} would make a duplicate of a misread text"
+            figure = f"print Jaccard {prints.jaccard[0]:.3f} is enough for a duplicate with misread letters"
             yield f"{figure}, but {'; '.join(lacking)}"
 
     def _explain_containment(self) -> Iterator[str]:
@@ -365,4 +365,4 @@ def _explain_marks(a: MarkState, b: MarkState) -> Iterator[str]:
         copy = f"{a.id} is a duplicate of {a.original}"
         yield f"only canonical articles can be originals, but {copy}{both}{unlike}"
     elif b.original is not None:
-        yield f"{b.id} is a duplicate of {b.original}, which has a higher score, or the same and is earlier"
+        yield f"{b.id} is a duplicate of {b.original}, which scores higher (or equally, and is earlier)"

@@ -26,13 +26,13 @@ _sql = Statements("store/articles")
 
 PAGE_ARTICLES = 5_000  # Ids per page, without texts: reading a page takes about 20 ms
 
-# Maximum articles and maximum characters of a chunk, but at least one article. One thread fingerprints a
-# chunk and stores it in one transaction. 500 articles are about 60 ms of work.
+# A chunk has at most this number of articles and of characters, but at least one article. One thread
+# fingerprints a chunk and stores it in one transaction. 500 articles are about 60 ms of work.
 CHUNK_ARTICLES = 500
 PAGE_CHARACTERS = 4_000_000
 
-FEW_ARTICLES = 50  # Minimum articles per chunk, if chunks are made small so that all threads have work
-SAME_PAGES = 3  # A run counts as stuck if so many rounds in a row find a text that was read before
+FEW_ARTICLES = 50  # Minimum articles per chunk when few articles are divided among all threads
+SAME_PAGES = 3  # A run counts as stuck if the same text waits again in this number of rounds in a row
 
 # The planner's statistics are updated after at least this number of new fingerprints or marks.
 ANALYZE_ARTICLES = 5_000
@@ -53,8 +53,8 @@ class Counts:
 
 
 class Fingerprinting:
-    """First step of a backfill, round by round. `target`: the table for fingerprints; it may change between
-    rounds."""
+    """First step of each round of a backfill. `target`: the table for new fingerprints, which may change
+    between rounds."""
 
     def __init__(
         self,
@@ -71,13 +71,13 @@ class Fingerprinting:
         self._unreadable: set[tuple[int, int]] = set()
 
     def begin_again(self) -> None:
-        """Forget the texts of the last round: after a change of settings it is right to read them again."""
+        """Forget which texts the last round read: after a change of settings all texts are read again."""
         self._first_page = frozenset()
 
     def run(self, rulebook: Rulebook, total: int, kept: Cache | None = None) -> Counts:
         """Fingerprint every text that waits; add the stored fingerprints to `kept`. `total`: the approximate
-        number of these texts. Raises MachineError: see `FingerprintPool.run`. StuckError: several rounds in a
-        row found texts waiting that were read before. StaleRulesError: the settings changed."""
+        number of these texts. Raises MachineError: see `FingerprintPool.run`. StuckError: the same texts
+        wait again in several rounds. StaleRulesError: the settings changed."""
         read = Counts()
         if not total:
             return read
@@ -126,7 +126,7 @@ class Fingerprinting:
             after = page.last
 
     def _check_progress(self, page: Chunk) -> None:
-        # A text waits again after it was read only if the text was changed or its attached table drifted.
+        # Normally a text that was read waits again only if the text or its attached table was changed.
         found = frozenset(page) - self._unreadable
         again = found & self._first_page
         self._same_pages = self._same_pages + 1 if again else 0
@@ -136,8 +136,8 @@ class Fingerprinting:
 
 
 def cut_page(page: WaitingTexts, size: int) -> Iterator[Chunk]:
-    """Cut a page into chunks of at most `size` articles and `PAGE_CHARACTERS` of text, each with at least one
-    article. Texts too long to be fingerprinted count with their full length, since such texts are rare."""
+    """Cut a page into chunks. A chunk has at most `size` articles and `PAGE_CHARACTERS` characters of text,
+    but at least one article."""
     start = held = 0
     for i, characters in enumerate(page.sizes):
         if i > start and (i - start >= size or held + characters > PAGE_CHARACTERS):

@@ -1,4 +1,4 @@
-"""Give one article its verdict at once: a call of `submit` (docs/semantics.md, section 6).
+"""Store and settle one article at once, in a call of `submit` (docs/semantics.md, section 6).
 
 The text is fingerprinted before the settle lock is taken. Under the lock the article is stored and settled.
 Articles whose marks it may change are settled, too. Work that would hold the lock for long is left to the
@@ -29,13 +29,13 @@ from dedup.text.fingerprint import Fingerprint, Fingerprinted, TextTask, fingerp
 
 _sql = Statements("store/fast_path")
 
-# Maximum number of articles that one hook settles. An edit of an original with so many copies takes 0.3 s.
+# Maximum number of articles that one hook settles. An edit of an original with 500 copies takes 0.3 s.
 MAX_CASCADE = 500
 
 MAX_CANDIDATES = 5_000  # Maximum number of articles that one hook compares; about 0.2 s
 
-# While at least MANY_UNSETTLED articles are unsettled, a hook compares at most MANY_CANDIDATES articles. An
-# article that resembles many of them would otherwise be compared with all, again after every batch of a run.
+# While at least MANY_UNSETTLED articles are unsettled, a hook compares at most MANY_CANDIDATES articles.
+# Otherwise an article that resembles many would be compared with all of them after each batch of a run.
 MANY_CANDIDATES = 500
 MANY_UNSETTLED = 1_000
 
@@ -46,15 +46,15 @@ DELETED = "the article was deleted while it was being stored; submit it again"
 
 
 def fingerprint(rulebook: Rulebook, article: Article) -> Fingerprinted:
-    """Return the fingerprint of an article that is not stored yet, without the database; takes 1 ms."""
+    """Return the fingerprint of an article that is not stored yet. This takes 1 ms and needs no database."""
     task = TextTask(0, 0, article.language, article.title, storable(article.text))
     return fingerprint_task(rulebook.fingerprinter, task)
 
 
 def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint) -> Verdict | None:
     """Store and mark a new article with one or two calls to the database, each in its own transaction. Return
-    None and store nothing if other articles would change in more than their best match, as when a later
-    article becomes a duplicate. Raises StaleRulesError: the stored results belong to another rulebook."""
+    None and store nothing if `submit` must do more, for example because a later article becomes a duplicate.
+    Raises StaleRulesError: the stored results belong to another rulebook."""
     met = fast_path.store_or_look_up(ask, rulebook, article, made)
     if met.outcome == "stored":
         return Verdict(article.source_id, Status.UNIQUE.value, None, None, None, unsettled=met.unsettled)
@@ -71,7 +71,7 @@ def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint
     else:
         before = {row.id: (row.score, row.reason) for row in met.others}
         if len(earlier) < len(found) or any(before[p[1]] == _score_and_rule(p) for p in earlier):
-            # `settle.py` must decide: a later article changes, or two matches are equal and the order counts.
+            # `settle.py` must decide: a later article changes, or the order decides between equal matches.
             return None
         gaining = {p[1] for p in earlier if _is_better(_score_and_rule(p), before[p[1]])}
         best = kept_similar(earlier, settings)
@@ -112,11 +112,11 @@ def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerpri
     known = store(cursor, article)
     is_free = rulebooks.memory_run(cursor) is None
     if not known.settled and window.find_outside(cursor, settings, [known.id]):
-        if is_free:  # otherwise the next round of the backfill archives the article
+        if is_free:  # otherwise the memory engine runs, and then its backfill archives the article
             _settle_cascade(cursor, settings, [*partners, *window.archive(cursor, settings, [known.id])])
     elif not known.settled:
         if (known.language, known.title) != (article.language, article.title):
-            # The caller omitted a title or language that the corpus has, and the fingerprint depends on both.
+            # The caller omitted the stored title or language. The fingerprint needs both, so make it again.
             task = TextTask(0, 0, known.language, known.title, storable(article.text))
             made = fingerprint_task(rulebook.fingerprinter, task)
         result = Fingerprinted(known.id, known.revision, made.fingerprint, made.reason)
@@ -163,8 +163,8 @@ def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> lis
 
 
 def settle_articles(cursor: Cursor, settings: Settings, ids: Iterable[int]) -> None:
-    """Settle articles, then articles that became stale by this, within the limits of a hook. While the memory
-    engine settles the whole corpus, leave all of them to that engine."""
+    """Settle articles, and then the articles that became stale because of this, within the limits of a hook.
+    Do nothing while the memory engine runs, since it settles the whole corpus."""
     if rulebooks.memory_run(cursor) is None:
         _settle_cascade(cursor, settings, ids)
 
@@ -223,7 +223,7 @@ def _load_verdict(cursor: Cursor, settings: Settings, source_id: str, *, is_free
     if not rows:  # the article is before the horizon, and waits to be archived
         return verdicts.verdict(cursor, source_id, stored)
     row = rows[0]
-    # The stored mark rests on settled articles only; unsettled articles may give the article another mark.
+    # The stored mark depends only on settled articles; unsettled articles may give the article another mark.
     found = relate_to(cursor, settings, row, everything=True)
     mark = decide_mark(row, found)
     said = make_verdict(source_id, mark, found, stored.unsettled)
@@ -232,7 +232,7 @@ def _load_verdict(cursor: Cursor, settings: Settings, source_id: str, *, is_free
         _mark_provisionally(cursor, stored.article_id, mark)
     if mark.status is Status.DUPLICATE:
         return said
-    # The article was compared with originals and unsettled articles only, so its settled copies are added.
+    # `found` does not contain the settled copies of the article, so they are added.
     named, count = verdicts.copies(cursor, stored.article_id, settled=True)
     return add_copies(replace(said, copies=named), find_copies(row, mark, found), count)
 

@@ -30,7 +30,7 @@ def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdic
     edit would replace it."""
     given = article if isinstance(article, Article) else Article(source_id="-", text=article)
     own_id = given.source_id if isinstance(article, Article) else None
-    prefer_indexes(cursor)  # old statistics, from when all was pending, would make Postgres scan whole tables
+    prefer_indexes(cursor)  # outdated statistics could make Postgres scan whole tables
     unsettled = settling.count_unsettled(cursor, UNSETTLED_LIMIT)
     try:
         made = rulebook.fingerprinter.fingerprint(storable(given.text), given.language, given.title)
@@ -52,8 +52,8 @@ def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdic
 
 
 def relate_to(cursor: Cursor, settings: Settings, row: FingerprintRow, *, everything: bool) -> list[Partner]:
-    """Return the canonical articles that are related to the article of `row`. `everything`: return related
-    unsettled articles, too."""
+    """Return the canonical articles (not duplicates) that are related to the article of `row`. `everything`:
+    also return related articles that are unsettled."""
     own = drop_common(cursor, [row])
     others = find_sharing(cursor, settings, [row], own, "canonical")
     if everything:
@@ -71,7 +71,7 @@ def relate_to(cursor: Cursor, settings: Settings, row: FingerprintRow, *, everyt
 
 
 def decide_mark(row: FingerprintRow, found: Sequence[Partner]) -> Mark:
-    """Return the mark that follows from relations: duplicate of an earlier article, similar, or unique."""
+    """Return the mark of the article of `row`. `found`: its related articles."""
     return decide(
         (f for f in found if f[2].relation is Relation.DUPLICATE and f[0] < row.order),
         (f[2] for f in found if f[2].relation is Relation.SIMILAR),
@@ -105,7 +105,7 @@ def find_copies(row: FingerprintRow, mark: Mark, found: Iterable[Partner]) -> tu
 
 
 def add_copies(verdict: Verdict, found: Iterable[Copy], stored: int) -> Verdict:
-    """Add copies to a verdict, which names only the most similar ones. `stored`: number of copies stored."""
+    """Add copies to a verdict, which lists only the most similar copies. `stored`: count of stored copies."""
     more = tuple(found)
     ranked = sorted((*verdict.copies, *more), key=lambda copy: (-copy.score, copy.id))
     return replace(

@@ -32,7 +32,7 @@ FingerprintFunction = Callable[[Sequence[TextTask]], Fingerprints]
 Factory = Callable[[Settings, Mapping[str, PunktModel]], FingerprintFunction]
 
 CHUNKS_AHEAD = 4  # Chunks submitted per thread, so that all have work while the next page of ids is read
-LOOK_SECONDS = 0.2  # Pause between two calls of `stop`
+LOOK_SECONDS = 0.2  # Maximum seconds between two calls of `stop`, which tells whether to stop
 STOP_SECONDS = 3.0  # Maximum time to finish the present chunks after a request to stop
 CANCEL_SECONDS = 1.0  # Maximum time for the server to accept a request to cancel a statement
 
@@ -72,10 +72,10 @@ class FingerprintPool:
     with other transactions are retried. A database error ends the run; it does not mark texts as `failed`.
 
     Args:
-        rulebook: makes the fingerprints; none is stored once another rulebook is in force.
+        rulebook: makes the fingerprints, which are stored only while this rulebook is in force.
         workers: number of threads; None for one more than cores; 0 to work in the caller's thread, through
             the connections of `database`.
-        factory: makes the function that fingerprints, which all threads share.
+        factory: makes the fingerprint function, which all threads share.
         stop: called often; once it returns True, present chunks are finished, and no new chunk is begun.
         credits: reads the credits of the texts; None for no credits.
     """
@@ -101,7 +101,7 @@ class FingerprintPool:
     def run(self, chunks: Iterable[Chunk]) -> Iterator[StoredPart]:
         """Fingerprint the texts of chunks and store the results; yield one result per chunk, in any order.
         Raises MachineError: no memory or no thread is left; stored fingerprints are kept. DatabaseError: the
-        server refused or went away. StaleRulesError: the settings changed."""
+        server refused a statement or was lost. StaleRulesError: the settings changed."""
         try:
             yield from self._run_threads(chunks) if self._workers else map(self._process, chunks)
         except MemoryError:
@@ -145,10 +145,10 @@ class FingerprintPool:
         self._open, self._idle, self._cancelled = [], LifoQueue(), False
 
     def _cancel(self) -> None:
-        """Cancel the statements of all threads: `_process` then raises, and stores nothing more."""
+        """Cancel the statements of all threads: `_process` then raises an error and stores nothing more."""
         self._cancelled = True
         for connection in self._open:
-            with suppress(Exception):  # the connection may be closed, or the server away
+            with suppress(Exception):  # the connection may be closed, or the server unreachable
                 connection.cancel_safe(timeout=CANCEL_SECONDS)
 
     def _process(self, chunk: Chunk) -> StoredPart:

@@ -1,8 +1,8 @@
 """Bring the table of common sentences up to date; only backfills do this (docs/semantics.md, section 2).
 
-Sentences whose carriers changed since the last count are counted, or all sentences if that is less work. Then
-the table is changed. The counts are stored last: if a run is interrupted, the next run counts the same
-changes again and ends with the same result.
+A carrier of a sentence is an article that contains it. Only sentences whose carriers changed since the last
+count are counted, or all sentences if that is less work. Then the table is changed. The counts are stored
+last: if a run is interrupted, the next run counts the same changes again, with the same result.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ class SentenceCounts:
     """Counts of sentences at one moment."""
 
     everything: bool  # all sentences were counted, not only those of some changes
-    taken: Bigints  # the changes that the counts include
+    taken: Bigints  # ids of the changes of articles that the counts include
     counts: Sequence[SentenceCount]
     changes: Sequence[CommonChange]  # changes to the table of common sentences
-    # Articles to settle again, by sentence that becomes common or stops being so; None to read them later.
+    # Sentence that becomes common or stops being common -> articles to settle again; None to read them later.
     carriers: Mapping[int, Sequence[int]] | None = None
 
     def find_carriers(self, cursor: Cursor, part: Sequence[CommonChange]) -> list[int]:

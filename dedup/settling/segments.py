@@ -1,10 +1,10 @@
 """Write look-up keys of fingerprints in sorted segments: a large load at once, recent keys by a merge.
 
-An entry is a key with an article id. A segment never changes; a merge replaces it. A merge joins the recent
-entries and the smallest segments, as long as the next segment has at most twice as many entries as joined so
+An entry is a key with an article id. A segment never changes; a merge replaces it. A merge takes the recent
+entries, then segments, the smallest first. It stops before a segment with over twice the entries taken so
 far. So every segment is more than twice as large as the next smaller one. An entry is rewritten about once
-each time the corpus doubles. A look-up in n entries searches at most log2(n / RECENT_ENTRIES) segments and
-those of loads. A merge drops entries of articles that were edited, deleted or changed their canonical flag.
+each time the corpus doubles. A look-up in n entries searches at most log2(n / RECENT_ENTRIES) segments, plus
+loaded ones. A merge drops entries of articles that were edited, deleted or changed their canonical flag.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ RECENT_ENTRIES = 200_000
 # Entries sorted at once, and bytes per entry: 320 MB in all. A large load sorts more if memory allows.
 SORTED_ENTRIES, SORTED_BYTES = 16_000_000, 20
 
-# Maximum segments of originals, and of duplicates, after a load with enough memory: look-ups search them all.
+# Maximum segments of originals, and of duplicates, that a load writes if memory suffices: look-ups read all.
 LOADED_SEGMENTS = 8
 
-MERGED_SIZE = 2  # A segment joins a merge if it has at most this many times the entries merged so far
+MERGED_SIZE = 2  # Maximum entries of the next segment to merge, as a multiple of the entries joined so far
 
 # New fingerprints come into use at a moment when no transaction reads fingerprints. Each attempt waits 0.1 s
 # for such a moment; after PUBLISH_SECONDS the load fails.
@@ -68,7 +68,7 @@ def build(
 
 
 def publish(database: Database, rulebook: Rulebook, run: int, made: list[KeySegment]) -> None:
-    """Put the waiting fingerprints into use. Raises StaleRulesError: another rulebook or engine took over."""
+    """Put the new fingerprints into use. Raises StaleRulesError: another rulebook or engine took over."""
 
     def use(cursor: Cursor) -> None:
         memory_engine.publish(cursor)
@@ -80,8 +80,8 @@ def publish(database: Database, rulebook: Rulebook, run: int, made: list[KeySegm
 
 
 def merge(database: Database, at_least: int = RECENT_ENTRIES) -> bool:
-    """Move recent keys into segments if there are more than `at_least`; return False if there are not. Only
-    one run at a time may call this function."""
+    """Move the recent keys into segments if there are more than `at_least` keys; otherwise return False.
+    Only one run at a time may call this function."""
     with database.transaction() as cursor:
         if not key_segments.has_more_recent(cursor, at_least):
             return False
@@ -101,7 +101,7 @@ def merge(database: Database, at_least: int = RECENT_ENTRIES) -> bool:
 
 
 def _choose_segments(present: list[KeySegment], entries: int) -> list[KeySegment]:
-    """Choose the segments to merge with `entries` recent ones. `present`: in ascending order of size."""
+    """Return the segments to merge with `entries` recent entries. `present`: segments, the smallest first."""
     chosen = []
     for segment in present:
         if segment.entries > MERGED_SIZE * entries:
@@ -114,7 +114,7 @@ def _choose_segments(present: list[KeySegment], entries: int) -> list[KeySegment
 def _merge_entries(
     cursor: Cursor, flag: bool, recent: Bigints, old: list[KeySegment], blocks: int
 ) -> Iterator[Bigints]:
-    """Yield recent entries and valid entries of old segments, in pieces, each for some whole new blocks."""
+    """Yield recent entries and valid entries of old segments. Each part has all entries of some blocks."""
     if not old:
         yield recent
         return
@@ -124,7 +124,7 @@ def _merge_entries(
         first = key_segments.first_entry(number, blocks)
         end = key_segments.first_entry(min(number + step, blocks), blocks)
         found = key_segments.read(cursor, [s.id for s in old], first, end)
-        # Nearly all articles have an entry in each piece, so each article is looked up once.
+        # Nearly all articles have entries in each part, so look up each article only once.
         unseen = np.setdiff1d(key_segments.articles_of(found), seen)
         flagged = key_segments.find_flagged(cursor, unseen, canonical=flag)
         seen, holding = np.concatenate([seen, unseen]), np.concatenate([holding, flagged])
@@ -141,7 +141,7 @@ def _write_whole(cursor: Cursor, flag: bool, parts: list[Bigints]) -> KeySegment
 
 
 def _write(cursor: Cursor, flag: bool, blocks: int, parts: Iterator[Bigints] | list[Bigints]) -> KeySegment:
-    """Write a segment of distinct entries. `parts`: all entries of a block must be in the same part."""
+    """Write a segment without repeated entries. All entries of a block must be in the same one of `parts`."""
     segment, count = key_segments.next_segment(cursor), 0
     for part in parts:
         entries = distinct(part)

@@ -1,7 +1,7 @@
 """Fill the views `alteration` and `quote`, for `dedup sentences` or a worker.
 
-Both views need the words of sentences, and only texts hold words. So neither hooks nor backfills fill these
-views. Each version is compared once; quotes are counted anew each time. A stopped run keeps its results.
+Both views need words, but fingerprints have only hashes. So texts are read again, which hooks and backfills
+never do. Each version is compared once; quotes are counted anew each time. A stopped run keeps its results.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _compare_versions(
             return
         pairs = [*zip(ids[start : start + PAGE].tolist(), before[start : start + PAGE].tolist(), strict=True)]
         wanted = {id for pair in pairs for id in pair}
-        # Keep sentences that this page needs: a version may be compared with a version of the page before.
+        # A version may be compared with a version of the last page, so keep sentences that are still needed.
         known = {id: found for id, found in known.items() if id in wanted}
         with database.transaction() as cursor:
             for task in articles.load_texts(cursor, sorted(wanted - known.keys())):

@@ -40,9 +40,9 @@ from dedup.settling.candidates import drop_common, find_sharing, make_profiles
 from dedup.store import settling
 from dedup.store.settling import Among, FingerprintRow, Outcome, PairRows
 
-COMPARED_AT_ONCE = 20_000  # Maximum comparisons per step of `decide`; small steps compare fewer duplicates
-MAX_WORK = 1_000_000  # Maximum work per transaction: about 0.3 s; the unit is a key shared with a candidate
-ROW_WORK = 200  # Work of writing one pair, in the same unit
+COMPARED_AT_ONCE = 20_000  # Maximum comparisons per step of `decide`; it skips duplicates of earlier steps
+MAX_WORK = 1_000_000  # Maximum work per transaction, about 0.3 s. A key shared with a candidate is 1 unit
+ROW_WORK = 200  # Units of work to write one pair
 
 
 class TooManyCandidatesError(Exception):
@@ -90,8 +90,8 @@ def settle(
 
 
 class _SettleBatch:
-    """The articles of one transaction. Articles *inside* (`rows`, in canonical order) get their marks. They
-    share keys with articles *outside*. A *place* is an index into all these, in canonical order."""
+    """The articles of one transaction. Articles *inside* get their marks now. Articles *outside* share a key
+    or a pin with articles inside. A *place* is an index into both together, in canonical order."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class _SettleBatch:
         self._unsettled |= settling.find_dependent(self._cursor, displaced) - self._ids
         self._unsettled |= self._find_stale_duplicates([rows[p] for p in np.flatnonzero(appeared).tolist()])
         across = found.across
-        late = appeared[across.earlier]  # earlier article newly canonical and inside, later article outside
+        late = appeared[across.earlier]  # the earlier article (inside) became canonical
         self._unsettled |= {rows[p].id for p in across.later[late & across.duplicate].tolist()}
         has_gained = ~inside & (found.best_place != outside.best.place)
         similar = across[~across.duplicate]
@@ -175,11 +175,9 @@ class _SettleBatch:
         )
 
     def _describe_outside(self) -> Outside:
-        """Return flags and best matches of the articles outside; the best match of a settled article comes
-        from its mark."""
         rows, times = self._rows, [self._rows[place].order[0] for place in np.flatnonzero(self._inside)]
         best = BestMatches.none(len(rows))
-        # Unsettled articles outside are decided later: with an infinite score, no match here improves them.
+        # Unsettled articles outside are decided later: an infinite score keeps their best matches unchanged.
         best.score[~self._inside & ~self._settled] = np.inf
         for place in np.flatnonzero(self._settled).tolist():
             row = rows[place]
@@ -193,7 +191,7 @@ class _SettleBatch:
             later = settling.find_later_best_matches(self._cursor, self._settings, settled)
             for id, order in later.items():
                 other = bisect_left(rows, order, key=lambda row: row.order)
-                # A best match that is not among these articles gets a place between two of them.
+                # A best match that is not in `rows` gets a place between two rows.
                 known = other < len(rows) and rows[other].order == order
                 best.place[self._place[id]] = other if known else other - 0.5
         return Outside(self._inside, self._canonical & ~self._inside, best)
@@ -206,8 +204,8 @@ class _SettleBatch:
         return Mark(Status.SIMILAR, None, score, rule) if score >= 0 else Mark(Status.UNIQUE)
 
     def _retain_pairs(self, similar: PairArrays, stay: Flags, gained: Flags) -> PairArrays:
-        """Return the pairs in which an article inside was, and still is, the best match of an earlier article
-        outside. `stay`: articles still canonical; `gained`: articles with a new best match."""
+        """Return the pairs of articles inside that still are the best matches of earlier articles outside.
+        `stay`: articles still canonical. `gained`: articles with a new best match."""
         kept = settling.find_best_match_pairs(self._cursor, self._ids)
         known = {number: i for i, number in enumerate(similar.codes().tolist())} if kept else {}
         found: list[int] = []
@@ -224,7 +222,7 @@ class _SettleBatch:
         return similar[np.array(found, np.int64)]
 
     def _enter_pairs(self, late: PairArrays) -> PairArrays:
-        """Return the new pairs that settled articles outside keep with newly canonical earlier articles."""
+        """Return new pairs of settled articles outside with earlier articles that became canonical."""
         by_later: dict[int, list[int]] = {}
         for i, later in enumerate(late.later.tolist()):
             if self._rows[later].id not in self._unsettled:

@@ -65,7 +65,7 @@ class Submissions:
             verdict = self.lookup(article)
         except (BusyError, CollisionError):
             return Verdict(article.source_id, "pending", None, None, NOT_ASKED)
-        # This article is unsettled, too, but the count misses it if it was deferred.
+        # This article is unsettled, too. If it was deferred, the count does not include it.
         return replace(verdict, unsettled=max(1, verdict.unsettled))
 
     def _settle(self, article: Article, seconds: float) -> Verdict:

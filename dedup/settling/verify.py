@@ -33,8 +33,8 @@ from dedup.text.credits import Credit
 from dedup.text.fingerprint import TextTask, UnreadableError
 
 REPAIRED_AT_ONCE = 1_000  # Articles repaired in one transaction under the settle lock
-UNREADABLE = "unreadable"  # First word of the reason of a text that no worker could fingerprint
-DIFFERENCES_SHOWN = 100  # Maximum number of differences that are listed; any more are only counted
+UNREADABLE = "unreadable"  # Reasons begin with this word if no worker could fingerprint the text
+DIFFERENCES_SHOWN = 100  # Maximum number of differences that are listed; further ones are only counted
 
 
 @dataclass(slots=True)
@@ -124,7 +124,7 @@ def verify(
 
 def repair(database: Database, repairs: Repairs) -> int:
     """Begin the repair of differences that `verify` found, in short transactions; the next backfill
-    completes the repair. Return how many articles must be settled again because of their own differences."""
+    completes the repair. Return how many articles the next backfill must settle again."""
     with database.transaction() as cursor:
         bookkeeping.repair_lock(cursor)
     run_locked(database, partial(bookkeeping.repair_others, repairs=repairs.others))
@@ -184,8 +184,8 @@ def _check_fingerprints(
     credited: _CreditCheck,
     result: Verification,
 ) -> int:
-    """Compare fingerprints and credits; return how many texts were skipped because no worker could ever
-    fingerprint them."""
+    """Compare stored fingerprints and credits with new ones. Return the number of skipped texts, which no
+    worker could fingerprint."""
     by_id = {article.id: article for article in block}
     given_up = 0
     # Unsettled articles are checked, too, since the next backfill will use their fingerprints.

@@ -60,5 +60,5 @@ def _check_rows(cursor: Cursor, attachment: Attachment, noted: set[str], result:
                     result.report(f"{source_id}: {matter}", Healing.TABLES)
                 else:
                     unseen += 1
-    if unseen:  # the next sync finds these rows
+    if unseen:  # not reported as differences, since the next sync reads these rows
         result.skip(f"{counted(unseen, 'row')} of {attachment.shown} that changed; run `dedup sync` first")

@@ -1,8 +1,8 @@
 """Show how a story was altered along the way: the sentences that each version added, removed or changed.
 
 The versions of a story are its original, then its duplicates by time; each is compared with the version
-before it. An original that is similar to earlier originals is compared with the most similar earlier one: it
-may be an update with too much new text for a duplicate. A sentence that only moved is not an alteration.
+before it. An original that is similar to earlier originals is compared with the most similar of these, since
+it may be an update with too much new text for a duplicate. A sentence that only moved is not an alteration.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def split_sentences(fingerprinter: Fingerprinter, task: TextTask) -> Sentences:
 
 
 def index_sentences(sentences: Iterable[tuple[str, int | None]]) -> Sentences:
-    """Return the sentences that count, each once, by hash. A sentence whose hash is None does not count."""
+    """Return the sentences that count, each once, by hash. A sentence without a hash does not count."""
     found: dict[int, str] = {}
     for sentence, key in sentences:
         if key is not None:
@@ -146,7 +146,7 @@ def find_alterations(earlier: Sentences, later: Sentences) -> list[tuple[Hashed 
 
 
 def compare(earlier: Hashed | None, later: Hashed | None) -> tuple[Segments | None, Segments | None]:
-    """Return two forms of a sentence in pieces, each with its kind; one of the forms may be None."""
+    """Return two forms of a sentence, cut into segments that show which words differ; one may be None."""
     if earlier and later:
         return differences(earlier[1], later[1])
     return (

@@ -3,7 +3,7 @@
 A backfill moves the horizon when everything is settled, so that every article has a mark when it is archived.
 After a move, or if canonical order changed, all articles are divided again into archived ones and articles of
 the window. Between two divisions only new or edited articles can be before the horizon and not archived.
-No engine settles such articles; each round of a backfill archives them, and a hook does so at once.
+No engine settles such articles. Each round of a backfill archives them; a hook archives its article at once.
 
 Work can stop between any two transactions: the horizon is stored first, and `corpus_state.divided` tells
 whether the division by this horizon was completed.
@@ -106,7 +106,7 @@ def _find_goal(cursor: Cursor) -> datetime | None:
         wanted.append(find_horizon(cursor, settings, settings.keep_days))
     goal = max((found for found in wanted if found is not None), default=None)
     if goal is None or state.horizon is None or state.wanted is not None:
-        return goal  # even if equal to the present horizon: the move also removes the request to move it
+        return goal  # it may equal the present horizon: the move then only removes the request
     return goal if goal > state.horizon else None
 
 

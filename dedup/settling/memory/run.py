@@ -35,14 +35,14 @@ from dedup.store import common_sentences, memory_engine, settling, window
 from dedup.store.memory_engine import MARK_INDEXES
 from dedup.store.rulebooks import Rulebook
 
-FLAGS_AT_ONCE = 10_000  # Maximum flags changed per transaction; no other process reads these fingerprints yet
+FLAGS_AT_ONCE = 10_000  # Maximum number of canonical flags changed per transaction
 
 # Every new mark leaves an old version of its row behind. Each time this share of the marks is written, vacuum
 # frees the old versions, so that the table grows only by a fifth and does not double.
 VACUUM_SHARE = 0.2
 
 COMPACT_SHARE = 0.5  # If a load marks at least this share of articles, the indexes of marks are rebuilt
-VACUUM_ARTICLES = 5_000  # Minimum marks before a vacuum; fewer marks are normal daily work
+VACUUM_ARTICLES = 5_000  # Do not vacuum if fewer marks were written, as on a normal day
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class MemoryRun:
         self._database, self._rulebook, self._run, self._memory = database, rulebook, run, memory
         self._progress, self._timed, self._stop, self._loading = progress, timed, stop, loading
         self.kept = Cache(count_fitting(memory, rulebook.settings))
-        self._since, self._outside = 0, bigints([])  # last change before the snapshot; ids to leave out
+        self._since, self._outside = 0, bigints([])  # last change before the snapshot; ids not to settle
 
     def __enter__(self) -> Self:
         begin = partial(memory_engine.begin, run=self._run, loading=self._loading)
@@ -89,7 +89,7 @@ class MemoryRun:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # An earlier error must not be hidden. If this run cannot be ended here, the next run ends it.
+        # An error here must not hide an earlier error. If this run cannot be ended, the next run ends it.
         with suppress(Exception) if error else nullcontext():
             run_locked(self._database, partial(memory_engine.end, run=self._run))
 
@@ -150,7 +150,7 @@ class MemoryRun:
             common = memory_engine.read_sentences(cursor, "common")
             said = memory_engine.read_pinned_pairs(cursor)
             unsettled = snapshot.find_places(memory_engine.find_unsettled(cursor))
-            # These articles before the horizon came after the round began; the next round archives them.
+            # Articles before the horizon that arrived during this round are archived in the next round.
             self._outside = bigints(window.find_unsettled_outside(cursor, settings))
         self._progress.start("comparing in memory", len(snapshot))
         pins = {}
@@ -162,7 +162,7 @@ class MemoryRun:
         return Plan(snapshot, decisions, unsettled[unsettled >= 0])
 
     def _flag_waiting(self, plan: Plan) -> None:
-        """Correct the canonical flags of fingerprints that are not in use yet."""
+        """Correct the canonical flags of the new fingerprints, which no other process reads yet."""
         snapshot = plan.snapshot
         # Correct flags before writing keys, since keys of originals and of duplicates are written separately.
         turned = snapshot.ids[np.flatnonzero((plan.decisions.original < 0) != snapshot.canonical)]
@@ -173,7 +173,7 @@ class MemoryRun:
             snapshot.canonical[places] = ~snapshot.canonical[places]
 
     def _tidy(self, waiting: int) -> None:
-        """Rebuild the index of waiting fingerprints and update their statistics before they come into use."""
+        """Rebuild the index and update the statistics of the new fingerprints before they come into use."""
         compact(self._database, "fingerprint_bulk_pkey")
         analyze(self._database, waiting, "article", "fingerprint_bulk")
 
@@ -181,7 +181,7 @@ class MemoryRun:
         done.compared = plan.decisions.compared
         check = partial(memory_engine.check, rulebook=self._rulebook, run=self._run)
         self._progress.start("writing marks", int(plan.writes.sum()))
-        # Related articles that are written in parts agree only after the last part, so make them stale first.
+        # Marks of related articles in several chunks agree only after the last chunk: make them stale first.
         for start in range(0, len(plan.divided), writing.CHUNK_ROWS):
             if self._stop():
                 return

@@ -37,7 +37,7 @@ def count_fitting(memory: int, settings: Settings) -> int:
 
 
 class Cache:
-    """Cache of fingerprints stored by a load, to avoid a second read; emptied above `limit` fingerprints."""
+    """Cache of the fingerprints that a load stored. It is emptied if there are more than `limit`."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._count = limit, 0
@@ -67,8 +67,8 @@ class Cache:
             self._revisions.append(stored.revisions)
 
     def pages(self, ids: Bigints, revisions: Bigints) -> list[FingerprintPage] | None:
-        """Return the cached fingerprints, or None unless they are of exactly these articles and revisions.
-        `ids`: all articles with a fingerprint, ascending; `revisions`: one for each id."""
+        """Return the cached fingerprints if they belong to exactly these articles and revisions; otherwise
+        return None. `ids`: all articles with a fingerprint, ascending. `revisions`: one for each id."""
         if not self._pages or self._count != len(ids):
             return None
         found = np.concatenate([page.id for page in self._pages])
@@ -81,7 +81,7 @@ class Snapshot:
     """Data of n articles in canonical order; attributes have the shape (n,) unless another shape is given.
 
     Attributes:
-        through: time of the last article.
+        through: canonical time of the last article.
         sorted_ids, sorted_places: the ids in ascending order, and the place of each id.
         sentence_counts: number of sentences per article, including common sentences.
         canonical: canonical flags of the stored fingerprints.
@@ -102,9 +102,9 @@ class Snapshot:
         start: Callable[[int], None],
         progress: Callable[[int], None],
     ) -> None:
-        """Read a corpus in a transaction that sees one moment, with about `memory` bytes of memory. If `kept`
-        has all fingerprints, use these. `start`: called with the number of fingerprints to read. `progress`:
-        called for each page with the number of its fingerprints."""
+        """Read a corpus in a snapshot transaction, with about `memory` bytes of memory. If `kept` has all
+        fingerprints, take them from there. `start`: called with the number of fingerprints to read.
+        `progress`: called for each page with the number of its fingerprints."""
         self.ids, revisions, self.through = memory_engine.read_order(cursor, settings)
         size = len(self.ids)
         order = np.argsort(self.ids, kind="stable")
@@ -117,7 +117,7 @@ class Snapshot:
         shape = (size, settings.signature_bytes)
         self.signature: npt.NDArray[np.uint8]
         if slices > 1:
-            # The mapping keeps the nameless file alive after the file is closed.
+            # The temporary file has no name; the mapping keeps its data after the file is closed.
             with tempfile.TemporaryFile() as file:
                 self.signature = np.memmap(file, np.uint8, "w+", shape=shape)
         else:
@@ -140,7 +140,7 @@ class Snapshot:
         return len(self.ids)
 
     def read_entries(self) -> Iterator[tuple[Bigints, Flags]] | None:
-        """Yield the entries of all keys with the canonical flags of the articles; None without a cache."""
+        """Yield all entries with the canonical flags of their articles. Return None without a cache."""
         if self.kept is None:
             return None
         return (
@@ -148,7 +148,7 @@ class Snapshot:
         )
 
     def find_carriers(self, sentences: Collection[int]) -> dict[int, list[int]]:
-        """Return, for each of `sentences`, the ids of its carriers that take part in comparisons."""
+        """Return, by sentence, the ids of articles that contain the sentence and take part in comparisons."""
         found: dict[int, list[int]] = {}
         wanted = np.fromiter(sentences, np.int64, len(sentences))
         for keys, places in (self.shared[0], self.watched):
@@ -166,7 +166,7 @@ class Snapshot:
 
 
 class _Reader:
-    """Reader of fingerprints: reads them once, and again for each slice if the keys do not fit in memory."""
+    """Reader of all fingerprints. If the keys do not fit in memory, it reads them again for each slice."""
 
     def __init__(
         self,
@@ -177,9 +177,9 @@ class _Reader:
         *,
         again: bool,
     ) -> None:
-        """Read everything except keys into the snapshot. Keep keys here, unless `again`: read keys later."""
+        """Read everything except keys into the snapshot. Unless `again` is True, keep the keys in memory."""
         self._snapshot, self._cursor, self._progress, self._again = snapshot, cursor, progress, again
-        self._banded, self.wanted = np.zeros((2, len(snapshot)), np.bool_)  # wanted: whose buckets to keep
+        self._banded, self.wanted = np.zeros((2, len(snapshot)), np.bool_)  # wanted: whether to keep buckets
         self._bands = settings.buckets
         self._rows: list[npt.NDArray[np.int64]] = []
         self._rows_of: list[Places] = []
@@ -211,7 +211,7 @@ class _Reader:
             yield self._sentences.pop()
 
     def gather_buckets(self) -> tuple[Places, npt.NDArray[np.int64]]:
-        """Return the places of articles whose buckets were kept, ascending, with a row of keys for each."""
+        """Return the places of articles whose buckets were kept, ascending, and their buckets, a row each."""
         places = np.concatenate([np.empty(0, np.int32), *self._rows_of])
         rows = np.concatenate([np.empty((0, self._bands), np.int64), *self._rows])
         order = np.argsort(places, kind="stable")
@@ -223,7 +223,7 @@ class _Reader:
                 yield self._keep_buckets((page.buckets, np.repeat(places, page.bucket_counts)))
         while self._buckets:
             yield self._keep_buckets(self._buckets.pop())
-        # The next slice reads all buckets again, and would keep these rows twice.
+        # Clear the flags, since the next slice reads all buckets again, and would keep the same rows twice.
         self.wanted[:] = False
 
     def _keep_buckets(self, entries: Entries) -> Entries:
@@ -248,13 +248,13 @@ class _Reader:
         ids, placed = self._snapshot.sorted_ids, self._snapshot.sorted_places
         for page in self._snapshot.kept or memory_engine.read_fingerprints(self._cursor, ids):
             at = np.minimum(np.searchsorted(ids, page.id), len(ids) - 1)
-            assert (ids[at] == page.id).all(), "the transaction sees one moment"
+            assert (ids[at] == page.id).all(), "fingerprints changed within the snapshot transaction"
             yield page, placed[at]
             self._progress(len(page.id))
 
 
 def _choose_counted(by_sentence: Entries, watched: Entries, limit: int) -> Entries:
-    """Return the entries of sentences to count: watched ones, and all with more than `limit` carriers."""
+    """Return the entries of sentences to count: watched ones, and sentences in more than `limit` articles."""
     keys, places = by_sentence
     _, sizes = runs(keys)
     many = np.repeat(sizes > limit, sizes)
@@ -266,8 +266,8 @@ def _choose_counted(by_sentence: Entries, watched: Entries, limit: int) -> Entri
 
 
 def in_slices(count: int, read: Callable[[], Iterator[Entries]]) -> Entries:
-    """Return the entries whose key several articles have; all entries together need not fit in memory.
-    `count`: number of slices of the key space. `read`: called once per slice; yields all entries."""
+    """Return the entries whose key several articles share, found slice by slice to save memory. `count`:
+    number of slices of the key space. `read`: yields all entries; called once for each slice."""
     found = []
     for number in range(count):
         keys, places = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
@@ -282,8 +282,8 @@ def in_slices(count: int, read: Callable[[], Iterator[Entries]]) -> Entries:
 def count(
     entries: Entries, ids: Bigints, places: Places, buckets: npt.NDArray[np.int64]
 ) -> list[SentenceCount]:
-    """Return the counts that decide whether sentences are common. `entries`: all their carriers, sorted by
-    sentence; `places`: the same carriers, ascending; `buckets`: their keys, shape (carriers, bands)."""
+    """Return the counts that decide whether sentences are common. `entries`: sentences with their articles,
+    sorted by sentence. `places`: these articles, ascending. `buckets`: one row of bucket keys for each."""
     sentences, carriers = entries
     first, sizes = runs(sentences)
     group = np.repeat(np.arange(len(sizes)), sizes)

@@ -60,11 +60,11 @@ def make_profiles(snapshot: Snapshot, common: Bigints, pins: dict[tuple[int, int
 
 @dataclass(slots=True)
 class Chunk:
-    """Rows that one transaction writes, except for articles that people changed meanwhile."""
+    """Rows that one transaction writes. Articles that people changed meanwhile are left out."""
 
     number: int
     places: Bigints  # articles whose mark or canonical flag is written, in canonical order
-    closed: Bigints  # articles that an earlier chunk marked, and that this chunk settles
+    closed: Bigints  # articles that an earlier chunk left stale, and that this chunk settles
     dropped: Bigints  # stored pairs to delete, as indexes into `Plan._old`
     loses: Bigints  # stored pairs whose later article is no longer the best match of the earlier one
     pairs: Bigints  # pairs to write, as indexes into `Decisions.pairs`
@@ -74,7 +74,7 @@ class Plan:
     """Changes that make stored marks and pairs equal to the decisions, divided into chunks.
 
     Attributes:
-        writes: shape (n,): flags of articles whose marks are written, in canonical order.
+        writes: shape (n,), in canonical order: True for articles whose marks are written.
         divided: places of settled articles in components that are too large for one chunk.
         chunks: chunks in the order of writing.
     """
@@ -158,7 +158,7 @@ class Plan:
 
 
 def _divide(component: Places, weight: Bigints) -> tuple[Bigints, Flags]:
-    """Return the chunk number of each article, and flags of articles in components divided among chunks."""
+    """Return the chunk number of each article, and whether its component is divided among several chunks."""
     order = np.argsort(component, kind="stable")
     heavy = (np.bincount(component, weight, len(weight)) > CHUNK_ROWS)[component]
     before = np.cumsum(weight[order]) - weight[order]
@@ -169,7 +169,7 @@ def _divide(component: Places, weight: Bigints) -> tuple[Bigints, Flags]:
 
 
 def _group_by_chunk(wanted: Flags, chunk: Bigints, count: int) -> list[Bigints]:
-    """Return the places at which `wanted` is set, for each of `count` chunks."""
+    """Return, for each of `count` chunks, the places at which `wanted` is True."""
     found = np.flatnonzero(wanted)
     # One sort is enough, while a search per chunk would read all articles once for each chunk.
     found = found[np.argsort(chunk[found], kind="stable")]
@@ -190,11 +190,10 @@ def _make_marks(snapshot: Snapshot, decisions: Decisions) -> StoredMarks:
 
 
 def _compare_pairs(snapshot: Snapshot, decisions: Decisions) -> tuple[Bigints, Flags, Flags, Flags]:
-    """Return places of stored pairs, then flags: pairs to delete, pairs no longer best matches, new pairs."""
     stored, found = snapshot.pairs, decisions.pairs
     later, earlier = snapshot.find_places(stored.article_id), snapshot.find_places(stored.other_id)
     old = np.stack([later, earlier], axis=1).astype(np.int64)
-    # A stored pair has a negative code if an article has no fingerprint; no decided pair has such a code.
+    # A stored pair has a negative code if an article has no fingerprint. Codes of decided pairs are positive.
     before, now = code(later, earlier), found.codes()
     order = np.argsort(before)
     at = np.minimum(np.searchsorted(before[order], now), max(len(before) - 1, 0))
@@ -209,7 +208,7 @@ def _compare_pairs(snapshot: Snapshot, decisions: Decisions) -> tuple[Bigints, F
     stays = np.zeros(len(before), np.bool_)
     stays[at[same]] = True
     dropped = ~stays & (later >= 0)
-    # A pair whose article has no fingerprint now is kept until that article is settled.
+    # If the later article of a pair has no fingerprint now, keep the pair until that article is settled.
     lost = np.zeros(len(before), np.bool_)
     lost[at[same]] = ~decisions.best_match[same]
     not_best_match = stored.best_match & (lost | (~stays & (later < 0)))
