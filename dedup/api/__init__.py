@@ -55,7 +55,7 @@ def transacted(
 ) -> Callable[Concatenate[OfCorpus, _Given], _Answer]:
     """Return a method that calls `work` in a new transaction; the method gets the docstring of `work`."""
 
-    # The method and `work` share one docstring, because two copies of it would come to differ.
+    # The method and `work` share one docstring, because two docstrings would come to differ.
     @wraps(work)
     def method(corpus: OfCorpus, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
         return corpus._transact(work, *given, **named)

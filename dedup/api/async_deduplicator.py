@@ -46,8 +46,8 @@ class AsyncDeduplicator:
             verdict = await dd.submit(Article(source_id="a1", text="…"))
 
     Verdicts and arguments are as in `Deduplicator`. A task may be cancelled
-    at any time: a thread finishes the call that it has begun, and a call that waits for a thread is dropped.
-    A `timeout` begins when a thread takes the article.
+    at any time. A call that a thread has begun is finished; a call that still waits for a thread is dropped.
+    The time of a `timeout` begins when a thread begins the call.
 
     Entering the `async with` raises the errors of `Deduplicator(…)`. Outside of the block a method raises
     `ClosedError`. If the server refuses a statement or goes away, a method raises `DatabaseError`.
@@ -57,7 +57,7 @@ class AsyncDeduplicator:
         self, url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
     ) -> None:
         self._make = partial(Deduplicator, url, schema=schema, timeouts=timeouts)
-        # The default executor of asyncio is not used, because the program may keep all its threads busy.
+        # The default executor of asyncio is not used, because the program may use all its threads.
         self._threads: ThreadPoolExecutor | None = None
         self._blocking: Deduplicator | None = None
 
@@ -68,7 +68,7 @@ class AsyncDeduplicator:
         try:
             self._blocking = await self._in_thread(self._make)
         except BaseException:
-            # If entering `async with` fails, `__aexit__`, which would end the threads, is never called.
+            # If entering `async with` fails, `__aexit__` is not called. So the threads must be ended here.
             self._threads.shutdown(wait=False)
             self._threads = None
             raise
@@ -98,9 +98,9 @@ class AsyncDeduplicator:
     ) -> list[Verdict]:
         """Submit several articles concurrently; return the verdicts in the order of the articles.
 
-        Versions of one article are submitted in their order. The next article is read only when
-        a task is free. `at_once`: maximum number of articles in progress. `timeout`: as in `submit`,
-        for each article. Raises the errors of `submit`: earlier articles stay stored, and articles in
+        Versions of one article are submitted in the given order. The next article is read only when a task is
+        free. `at_once`: maximum number of articles in progress. `timeout`: as in `submit`, for each article.
+        Raises the errors of `submit`. After an error, articles that were stored stay stored, and articles in
         progress are cancelled.
         """
         checks.whole_number("at_once", at_once, 1, MAX_AT_ONCE)

@@ -89,9 +89,9 @@ class Attachments(OfCorpus):
     ) -> Attached:
         """Map a table again after its owner changed it; the articles keep their marks.
 
-        Arguments are as in `attach`. "" removes the present `where` or `changed`. `columns` needs only the
-        changed fields. A table made again under its old name, and renamed columns, are recognized. The next
-        backfill compares all rows. Raises InputError: as in `attach`, or no attached table has this name.
+        Arguments are as in `attach`. The value "" removes `where` or `changed`. `columns` needs only the
+        fields that change. Renamed columns, and a table made again under its old name, are recognized. Then
+        a backfill compares all rows. Raises InputError: as in `attach`, or no attached table has this name.
         """
         given = _checked(table=table, keys=keys, columns=columns, where=where)
         given |= _checked(changed=changed, every=every, keep=keep)
@@ -124,13 +124,13 @@ class Attachments(OfCorpus):
         allow_deletes: bool = False,
         stop: Callable[[], bool] = lambda: False,
     ) -> int:
-        """Compare one table, or all, with the articles; note differing rows for the next backfill.
+        """Compare one attached table, or all, with the articles; note differing rows for the next backfill.
 
-        Return their number. Call it for tables without triggers, or if triggers were off. `whole`: compare
-        all rows, not only rows with a recent time in the column `changed`. `allow_deletes`: compare all rows,
-        and delete articles even if more than half of a table's articles have no row. `stop`: called between
-        pages of rows. Raises InputError: no attached table has this name, or a table must be mapped
-        again. Raises DatabaseError: a table cannot be read, or more than half of its articles have no row.
+        Return the number of these rows. This is for tables without triggers, or if triggers were off.
+        `whole`: compare all rows, not only recently changed rows. `allow_deletes`: compare all rows, and
+        delete articles even if more than half of a table's articles have no row. `stop`: called between pages
+        of rows. Raises InputError: no attached table has this name, or a table must be mapped again. Raises
+        DatabaseError: a table cannot be read, or more than half of its articles have no row.
         """
         # `allow_deletes` is off by default, because row level security can hide all rows of a table: a
         # backfill once deleted every article for that reason.

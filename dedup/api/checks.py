@@ -23,7 +23,7 @@ def optional(
     *bounds: _Bounds.args,
     **named: _Bounds.kwargs,
 ) -> _Value | None:
-    """Check a value and return it; return None unchecked, since it means that no value was given."""
+    """Check a value and return it. None, which means that no value was given, is returned unchecked."""
     return None if value is None else check(name, value, *bounds, **named)
 
 

@@ -24,7 +24,7 @@ class Credits(OfCorpus):
     def add(self, name: str, spellings: Iterable[str], places: Iterable[str] = ()) -> None:
         """Add an agency to the list, or replace its spellings; the next backfill reads all credits again.
 
-        `spellings`: the agency's names in texts; case counts if a spelling has fewer than four characters.
+        `spellings`: the agency's names in texts; letter case matters in spellings of up to three characters.
         `places`: parts of an article where the agency counts (byline, dateline, end, copyright,
         contribution); default: all. Raises InputError: a name is too short or long, or a place is unknown.
         """

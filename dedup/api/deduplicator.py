@@ -94,7 +94,7 @@ class Deduplicator(Questions):
         return repr(self._database).replace("Database", "Deduplicator", 1)
 
     def engine(self) -> Engine:
-        """Return a SQLAlchemy engine for this database, without pool, for libraries such as pandas.
+        """Return a SQLAlchemy engine without a connection pool, for libraries such as pandas.
 
         Your statements must name the schema of the corpus.
         """
@@ -105,7 +105,7 @@ class Deduplicator(Questions):
 
         While other articles are unsettled, the verdict is provisional, and `unsettled` is their number. The
         status is `pending` if a safety limit was reached, the timeout passed, or a new version of dedup waits
-        for a backfill. Then `reason` says why, and the next backfill settles it. `timeout`: maximum seconds
+        for a backfill. Then `reason` says why, and a backfill settles the article. `timeout`: maximum seconds
         for locks and for a statement; None: `Timeouts.hook`. Raises InputError: `article` is not an Article.
         """
         wait = self._database.timeouts.hook if timeout is None else timeout
@@ -116,8 +116,8 @@ class Deduplicator(Questions):
         """Submit articles one after the other; return their verdicts in the same order.
 
         For more than a few hundred articles, `load` and `backfill` are quicker. `timeout`: seconds for each
-        article, as in `submit`. Articles before an error stay stored. Raises InputError: an item is
-        not an Article. This error comes before anything is stored if `articles` is a list.
+        article, as in `submit`. After an error, the articles before it stay stored. Raises InputError: an
+        item is not an Article. If `articles` is a list, this error is raised before anything is stored.
         """
         # A list is checked before the first submit, so that nothing is stored if an item is wrong.
         if isinstance(articles, Sequence):
@@ -141,15 +141,15 @@ class Deduplicator(Questions):
         """Store articles; `backfill` then marks them. A new version replaces the stored version.
 
         Args:
-            source: a file (JSON, CSV, TSV, Parquet, Excel, a feed; packed or not; "-" is stdin), or articles.
+            source: path of a file (JSON, CSV, TSV, Parquet, Excel or a feed; also compressed), "-" for stdin,
+                or articles.
             fields: column or key in the file for each field of an article; usual names are recognized anyway.
             format: jsonl, json, csv, tsv, parquet, xlsx or xml, if the name of the file does not show it.
             publication, language: defaults for articles without a publication or language.
             html: extract articles from texts that are HTML; needs the extra `html`.
             date_format: format of dates for `strptime`; dates of other forms are read as usual.
-            day_first: True for day first in dates such as 05/06/2018, False for month first, None to learn it
-                from the other dates of the file.
-            lose_dates: continue if more than a tenth of the dates cannot be read.
+            day_first: whether the day is first in dates such as 05/06/2018; None: find out from other dates.
+            lose_dates: continue even if more than a tenth of the dates cannot be read.
             encoding: such as cp1252; needed if the file is not UTF-8 and has no byte order mark.
             sheet: name of the Excel sheet; None: the first sheet.
             keep: columns or keys in the file whose values are stored as `Article.kept` and shown with marks.
@@ -159,8 +159,8 @@ class Deduplicator(Questions):
             report: report to fill, which you can read even after an error; None: a new report.
 
         Raises:
-            InputError: the file cannot be used, or too many of its dates cannot be read: nothing is stored.
-                Or the file ends early: the records before its end are stored.
+            InputError: the file cannot be used, or too many of its dates cannot be read; nothing is stored.
+                Or the file is cut off; the records before its end are stored.
             DatabaseError: the server refused a statement or went away; earlier batches are stored.
         """
         made = LoadReport() if report is None else report

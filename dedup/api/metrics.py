@@ -22,9 +22,9 @@ from dedup.store import opening
 
 __all__ = ["Metrics"]
 
-ANSWER_SECONDS = 5.0  # Maximum for an answer of the database; Prometheus waits 10 seconds by default
+ANSWER_SECONDS = 5.0  # Maximum wait for the database; Prometheus waits 10 seconds by default
 
-_ESTIMATE = f"an estimate by the query planner if there are more than {SAMPLE:,}"
+_ESTIMATE = f"counted up to {SAMPLE:,}, above that an estimate by the query planner"
 
 
 class Metrics(Collector):

@@ -31,8 +31,8 @@ __all__ = ["Contents", "Operation", "Role", "printed_schema", "who_may"]
 def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
     """Return the statements that make or upgrade the schema, as one transaction for psql; run nothing.
 
-    Return "" if there is nothing to do. Without `url` and `DEDUP_DATABASE_URL` no connection is made, and the
-    statements make the whole schema. Raises SchemaError: the schema is newer than this program.
+    Return "" if there is nothing to do. If neither `url` nor `DEDUP_DATABASE_URL` is given, no connection is
+    made, and the statements make the whole schema. Raises SchemaError: the schema is newer than this program.
     """
     url = url or os.environ.get(URL_VARIABLE)
     if not url:
@@ -44,9 +44,9 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
 
 
 def who_may(task: str, allowed: Sequence[Role], url: str | None = None) -> str | None:
-    """Return a sentence: which kinds of role may do a refused task, and the command that grants the right.
+    """Return a sentence with the kinds of role that may do a refused task, and the command for a grant.
 
-    Return None if no right is missing or the database does not answer. `task`: words for the task.
+    Return None if no right is missing or the database does not answer. `task`: the task in words.
     `allowed`: kinds of role that may do it, fewest rights first; empty if only the owner may.
     """
     # The advice is part of an error message, which must appear even if the database does not answer now.
@@ -88,7 +88,7 @@ class Operation(OpenCorpus):
             scraper: roles that may store articles and ask about them: `submit`, `check`, `lookup`.
             analyst: roles that may read the views: `marks`, `matches`, `stories`.
             counter: roles that may read the views, but no words of texts, sentences, quotes or alterations.
-            reader: roles that may read everything that pages show, texts too: `browse`, `lookup`, `explain`.
+            reader: roles that may read all that the pages show, with texts: `browse`, `lookup`, `explain`.
             revoke: take all rights in the schema from the roles instead.
             dry_run: change nothing.
 

@@ -152,8 +152,8 @@ class Questions(OpenCorpus):
     ) -> sentences.SentencesReport:
         """Store altered and quoted sentences for the views `alteration` and `quote`; skip unchanged versions.
 
-        `outlets`: minimum number of outlets that share a quote. `every`: let a worker repeat this
-        call every so many minutes; 0: stop the repetition. `stop`: called between transactions.
+        `outlets`: minimum number of outlets that share a quote. `every`: minutes after which
+        a worker repeats this call; 0: stop the repetition. `stop`: called between transactions.
         """
         checks.whole_number("outlets", outlets, 2)
         if every is not None:
@@ -212,5 +212,5 @@ class Questions(OpenCorpus):
         return checking.verify(self._database, rulebook, sample=sample, progress=progress)
 
     def repair(self, found: checking.Verification) -> int:
-        """Let the next backfill repair the differences in `found`; return how many articles it settles."""
+        """Let the next backfill repair the differences in `found`; return how many articles to settle."""
         return checking.repair(self._database, found.repairs)

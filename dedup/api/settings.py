@@ -28,12 +28,12 @@ from dedup.text.fingerprint import base_language
 if TYPE_CHECKING:
     from dedup.text import training
 else:
-    training = Later("dedup.text.training")  # it loads NLTK, which no other setting needs
+    training = Later("dedup.text.training")  # this module loads NLTK, which no other setting needs
 
 
 @dataclass(frozen=True, slots=True)
 class Trained(Answer):
-    """Result of learning where sentences of a language end."""
+    """Result of `CorpusSettings.train_sentences`."""
 
     language: str  # ISO 639 code
     articles: int  # number of articles read
@@ -42,7 +42,7 @@ class Trained(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Losses(Answer):
-    """Data that a change of settings would lose for good; false if no data would be lost."""
+    """Amounts of data that a change of settings would lose for good; false if nothing would be lost."""
 
     archived: int  # number of articles that the next backfill would archive
     of: int  # number of all articles
@@ -75,7 +75,7 @@ class CorpusSettings(OfCorpus):
     sentence_models = transacted(rulebooks.load_models)
 
     def max_record_bytes(self) -> int:
-        """Return the maximum size of a record in a file, with room for the longest allowed text."""
+        """Return the maximum bytes of a record in a file. The longest allowed text fits in such a record."""
         return record_bytes(max(found.text_max_characters for found in (self.in_force(), self.wanted())))
 
     def change(self, values: Mapping[str, Any], *, for_good: bool = False) -> None:
@@ -113,7 +113,7 @@ class CorpusSettings(OfCorpus):
         return True
 
     def pins_left_behind(self) -> list[int]:
-        """Return the hashes of pinned sentences that a new hash key would lose, as no words are stored."""
+        """Return the hashes of pinned sentences that a new hash key loses, because no text is stored."""
         with self._database.transaction() as cursor:
             if not rulebooks.find_adoption(cursor):
                 return []
@@ -121,9 +121,9 @@ class CorpusSettings(OfCorpus):
             return [key for key, words in pins.pinned_words(cursor, fingerprinter).items() if words is None]
 
     def train_sentences(self, language: str, texts: Iterable[str]) -> Trained:
-        """Learn from texts where the sentences of a language end.
+        """Train the sentence splitter of a language with texts.
 
-        The next backfill reads all articles of the language again. `language`: ISO 639 code, such as `de`.
+        The next backfill splits all articles of the language again. `language`: ISO 639 code, such as `de`.
         Raises InputError: the code is malformed, or there is no text.
         """
         code = language_code(language)
@@ -179,7 +179,7 @@ class PairPins(OfCorpus):
             return [name for name in (a, b) if articles.find(cursor, name) is None]
 
     def settle(self, a: str, b: str, *, timeout: float | None = None) -> tuple[MarkedArticle, ...]:
-        """Settle both articles of a pair now, after a change of the pin; return the articles that are stored.
+        """Settle both articles of a pair now, after its pin changed; return the articles that are stored.
 
         Articles whose marks depend on the pair are settled, too, or left to the next backfill if there are
         too many. `timeout`: as in `Deduplicator.submit`. Raises BusyError: the timeout passed; the next
@@ -225,7 +225,7 @@ class CommonSentences(OfCorpus):
 
 
 def language_code(language: str) -> str:
-    """Return the ISO 639 code of a tag such as `de` or `de-AT`. Raises InputError: no tag is given."""
+    """Return the ISO 639 code of a tag such as `de` or `de-AT`. Raises InputError: the tag is malformed."""
     code = base_language(language)
     if not code or not code.isalpha():
         raise InputError(f"{language!r} is not a language code; write for example `de`")
@@ -233,7 +233,7 @@ def language_code(language: str) -> str:
 
 
 def _hashed(cursor: Cursor, sentence: str | int, language: str | None) -> tuple[int, str | None]:
-    """Return the hash of a sentence, and its words; None instead of words if a hash was passed."""
+    """Return the hash and the words of a sentence; return None as words if `sentence` is a hash."""
     if isinstance(sentence, int):
         if not -(2**63) <= sentence < 2**63:
             raise InputError("the number is not a sentence hash: it does not fit in 64 bits")

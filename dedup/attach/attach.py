@@ -24,18 +24,18 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-# Maximum wait for a lock on the owner's table, per attempt, because later sessions queue behind dedup. So in
-# a deadlock dedup gives up before Postgres cancels the owner's session (`deadlock_timeout` is one second).
+# Maximum seconds per attempt to wait for a lock on an owner's table: other sessions queue behind dedup.
+# This is less than `deadlock_timeout` (one second), so in a deadlock dedup gives up, not the owner's session.
 DDL_SECONDS = 0.5
 
-DELETED_ARTICLES = 1_000  # Maximum that a detach deletes per transaction, which holds the settle lock
+DELETED_ARTICLES = 1_000  # Maximum number that `detach` deletes per transaction, under the settle lock
 
 
 def attach(
     database: Database, wanted: TableMapping, *, dry_run: bool = False
 ) -> tuple[Attachment, list[str], list[str]]:
-    """Attach a table; see `Attachments.attach`. Return the attachment, the SQL statements that ran (with
-    `dry_run`: that would run), and warnings for the owner of the table."""
+    """Attach a table; see `Attachments.attach`. Return the attachment, the SQL statements (not
+    executed if `dry_run`), and warnings for the owner of the table."""
     warnings: list[str] = []
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
@@ -52,7 +52,7 @@ def attach(
 def remap(
     database: Database, name: str, changes: Mapping[str, Any], *, dry_run: bool = False
 ) -> tuple[Attachment, list[str]]:
-    """Map a table again after a change; see `Attachments.remap`. Return the attachment and the statements."""
+    """Map a table again; see `Attachments.remap`. Return the attachment and the SQL statements."""
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         before = attachments.find(cursor, name)
@@ -74,7 +74,7 @@ def remap(
 @contextmanager
 def reader(database: Database, cursor: Cursor, attachment: Attachment) -> Iterator[Cursor]:
     """Yield a cursor for reading the rows of a table. If its owner is not trusted, the cursor belongs to a
-    session logged in as the owner. Raises InputError: no such session can be opened."""
+    session logged in as the owner. Raises InputError: this session cannot be opened."""
     if not attachment.copied:
         yield cursor
         return
@@ -90,7 +90,7 @@ def detach(
     database: Database, name: str, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False
 ) -> tuple[int, list[str]]:
     """Remove dedup's objects from a table, and delete its articles; see `Attachments.detach`. Return the
-    number of deleted articles (with `dry_run`: of articles to delete), and the statements."""
+    number of articles deleted (if `dry_run`: that would be deleted), and the SQL statements."""
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         attachment = attachments.find(cursor, name)
@@ -123,8 +123,8 @@ def sync(
     allow_deletes: bool = False,
     stop: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Note new, changed and deleted rows in the outbox; return their number. See `Attachments.sync`. Also
-    raises InputError if a table must be mapped again."""
+    """Note new, changed and deleted rows of tables in the outbox, and return the number of these rows. See
+    `Attachments.sync`."""
     with database.transaction() as cursor:
         chosen = attachments.list_active(cursor) if name is None else [attachments.find(cursor, name)]
         for attachment in chosen:

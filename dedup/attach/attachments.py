@@ -1,7 +1,7 @@
 """List attached tables, and compose the source_ids of their rows.
 
-The source_id of a row is the name of its attachment, a slash, and the key: the text of one key column, or a
-JSON array of the texts of several key columns.
+The source_id of a row is the name of its attachment, a slash, and the key of the row, such as `news/17`. A
+key of several columns is written as a JSON array of texts.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Attachment(Answer):
     """A table of another owner whose rows are articles."""
 
     id: int
-    name: str  # beginning of the source_ids of its articles, before a slash
+    name: str  # prefix of the source_ids of its articles, before the slash
     schema: str  # schema of the table
     table: str
     keys: tuple[str, ...]  # columns that identify a row
     key_types: tuple[str, ...]  # types of the key columns
-    columns: dict[str, str]  # columns by field of an article; the field "text" is always present
+    columns: dict[str, str]  # name of the column for each mapped field of an article; "text" is always mapped
     where: str | None  # SQL condition for the rows that are articles; None: all rows
     mark_columns: bool  # whether marks are written into the table
     triggers: bool  # whether triggers note its changes
@@ -64,7 +64,7 @@ class Attachment(Answer):
         """SQL condition that is true if row `t` is an article."""
         if self.where is None:
             return sql.SQL("true")
-        # A line break precedes the bracket, since the condition may end with a comment.
+        # The closing bracket is on a new line, because the condition may end with an SQL comment.
         return sql.SQL("({}\n)").format(raw(self.where))
 
     @property
@@ -100,7 +100,7 @@ class Attachment(Answer):
         return f"dedup.attached_{self.id}_{what}({given})"
 
     def page(self, *, recent: bool) -> str:
-        """Return the SQL call for rows after `after`, ordered by key or, if `recent`, by time of change."""
+        """Return the SQL call that reads the next page of rows, in order of keys or of times of change."""
         if recent:
             return self.call("recent", "%(since)s::timestamptz, %(after)s::text, %(limit)s::integer")
         return self.call("page", "%(after)s::text, %(limit)s::integer")
@@ -113,12 +113,12 @@ class Attachment(Answer):
         return _NAMED.format(f"{self.name}/", key)
 
     def original(self, key: Part) -> Part:
-        """Return SQL for the source_id of an original, from its key in the table's column of originals."""
+        """Return SQL that converts the key of an original, as written into the table, to its source_id."""
         return _NAMED.format(f"{self.name}/", _as_text(key, self.original_type))
 
     def original_from(self, source_id: Part) -> Part:
-        """Return SQL for the key in the source_id of an original, for the table's column of originals. A key
-        of several columns is written as JSON."""
+        """Return SQL that converts the source_id of an original to the key that is written into the table. A
+        key of several columns is written as JSON."""
         if len(self.keys) == 1:
             return self.key(source_id)[0]
         return sql.SQL("substr({}, {})::jsonb").format(source_id, len(self.name) + 2)
@@ -128,7 +128,7 @@ class Attachment(Answer):
         return self.key_types[0] if len(self.keys) == 1 else "jsonb"
 
     def key(self, source_id: Part) -> list[Part]:
-        """Return SQL for the key in a source_id: one expression for each key column, in the column's type."""
+        """Return SQL that converts a source_id to the key of the row: one expression per key column."""
         rest = sql.SQL("substr({}, {})").format(source_id, len(self.name) + 2)
         each = [rest]
         if len(self.keys) > 1:
@@ -137,7 +137,7 @@ class Attachment(Answer):
 
 
 def _as_text(column: Part, kind: str) -> Part:
-    # Times are written as JSON, because their usual text depends on settings of the session.
+    # Times are written as in JSON, because a cast to text depends on settings of the session.
     if kind.startswith("timestamp") and kind.endswith("with time zone"):
         return sql.SQL("(to_json({} AT TIME ZONE 'UTC') #>> '{{}}')").format(column)
     if kind.startswith("timestamp") or kind == "date":
@@ -165,7 +165,7 @@ def list_active(cursor: Cursor) -> list[Attachment]:
 
 
 def are_known(cursor: Cursor) -> bool:
-    """Return whether the schema has a table of attachments; a schema of an old version has none."""
+    """Return whether the schema has a table of attachments, which old versions of dedup did not make."""
     return bool(one_row(cursor, _sql("known"))[0])
 
 

@@ -17,7 +17,7 @@ WHERE sync_minutes IS NOT NULL AND NOT leaving AND seen -> 'problems' IS NULL
 ORDER BY id
 
 -- name: hold
--- Leave a table alone for some minutes, store the reason, and have the whole table compared afterwards.
+-- Pause work on a table for some minutes, store the reason, and add a note that asks to compare the whole table.
 WITH noted AS (
     INSERT INTO dedup.outbox (attachment_id, source_ids)
     SELECT %(id)s::integer, '{}'
@@ -29,15 +29,15 @@ SET seen = seen || jsonb_build_object('held', %(why)s::text, 'until', extract(ep
 WHERE id = %(id)s
 
 -- name: held
--- Select the attachments that are left alone now.
+-- Select the attachments whose pause has not ended.
 SELECT id FROM dedup.attachment WHERE (seen ->> 'until')::double precision > extract(epoch FROM now())
 
 -- name: release
--- End the pause of a table that was left alone, and delete the stored reason.
+-- End the pause of a table, and delete the stored reason for the pause.
 UPDATE dedup.attachment SET seen = seen - 'held' - 'until' WHERE id = %(id)s AND seen -> 'held' IS NOT NULL
 
 -- name: began
--- Select the present time, and the time of change from which rows must be searched. This time is `overlap` minutes
+-- Select the present time, and the time since which changed rows must be searched. The second time is `overlap` minutes
 -- before the latest change found, because a transaction may commit long after it changed a row.
 SELECT now()::text, (changed_through - make_interval(mins => %(overlap)s))::text FROM dedup.attachment WHERE id = %(id)s
 
@@ -51,7 +51,7 @@ SET synced_at = now(), compared_at = CASE WHEN %(whole)s THEN now() ELSE compare
 WHERE id = %(id)s
 
 -- name: restart_pause
--- Start the usual pause between searches again, although this search for changes failed.
+-- Start the usual wait for the next search for changes, even though this search failed.
 UPDATE dedup.attachment SET synced_at = now() WHERE id = %(id)s
 
 -- name: known
@@ -79,8 +79,8 @@ SELECT EXISTS (SELECT FROM dedup.attachment WHERE name = %(name)s::text),
 SELECT parse_ident(%(name)s)
 
 -- name: own_search_path
--- Set the search path to the default of the role and the database, until the end of the transaction or the next
--- setting; return the previous search path.
+-- Return the search path; then set it to the default of the role and the database, at most until the end of the
+-- transaction.
 SELECT pg_catalog.current_setting('search_path'), pg_catalog.set_config('search_path', s.reset_val, true)
 FROM pg_catalog.pg_settings AS s WHERE s.name OPERATOR(pg_catalog.=) 'search_path'
 
@@ -104,8 +104,8 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = %(oid)s
 
 -- name: sampled
--- Return the percentage of a relation to sample for about `rows` rows; 100 if Postgres cannot sample the relation or
--- has no estimate of its number of rows.
+-- Return the percentage of a relation that a sample of about `rows` rows needs. Return 100 if Postgres cannot sample
+-- the relation, or has no estimate of its number of rows.
 SELECT CASE WHEN relkind IN ('r', 'p', 'm') AND reltuples > %(rows)s THEN 100 * %(rows)s / reltuples ELSE 100 END
 FROM pg_class WHERE oid = %(oid)s
 
@@ -138,7 +138,7 @@ WHERE NOT (p.proname ~ '^attached_[0-9]+_'
 ORDER BY 1
 
 -- name: is_unique
--- Return whether `keys` identify a row: a unique index without WHERE has no columns other than `keys`.
+-- Return whether `keys` identify a row, that is, whether a unique index without WHERE has only columns in `keys`.
 SELECT EXISTS (
     SELECT FROM pg_index i
     WHERE i.indrelid = %(oid)s AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
@@ -148,10 +148,8 @@ SELECT EXISTS (
 
 -- name: shape
 -- Return whether a relation is a view of a trusted owner, and the untrusted roles whose code runs when the relation
--- is read. Then return the last fields of `TableShape`: whether the relation is partitioned; its owner; the present
--- role; the owner of the corpus; whether the relation's owner needs CREATE on the schema while functions are given to
--- that role; and whether the server has pg_column_toast_chunk_id (PostgreSQL 17 or later), which shows that a large
--- value is unchanged without reading the value.
+-- is read. Then return the last six fields of `TableShape` (functions.py), from `partitioned` to `chunks`. PostgreSQL
+-- has pg_column_toast_chunk_id, which `chunks` needs, since version 17.
 SELECT c.relkind = 'v' AND dedup.role_is_trusted(c.relowner), dedup.strangers(c.oid),
        c.relkind = 'p', pg_get_userbyid(c.relowner), current_user::text, pg_get_userbyid(n.nspowner),
        NOT r.rolsuper AND c.relowner <> r.oid AND NOT has_schema_privilege(c.relowner, n.oid, 'CREATE'),
@@ -181,7 +179,8 @@ WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname ~ %(made)s AND p.pron
 ORDER BY 1
 
 -- name: looked_at
--- Select the columns that the temporary view with the `--where` condition reads, after the oids of their tables.
+-- Select the columns that the `--where` condition reads, each after the oid of its table. A temporary view has the
+-- condition.
 SELECT d.refobjid::bigint, a.attname
 FROM pg_rewrite r
 JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
@@ -194,11 +193,10 @@ WHERE r.ev_class = to_regclass('pg_temp.dedup_condition')
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = %(oid)s
 
 -- name: attached_table
--- Return the state of an attached table, by its name and by its stored oid, in the order of the fields of `TableState`
--- in drift.py. The last column is a digest that changes if rows may have been added or removed unnoticed. The digest
--- covers the partitions; the files of the rows, since TRUNCATE or a rewrite makes a new file; the triggers, since
--- attaching a partition again makes new triggers, and switching triggers off and on alters them; and the query of a
--- view.
+-- Return the fields of `TableState` (drift.py) for an attached table, which is found by its name and by its stored oid.
+-- The last field is a digest that changes if rows may have been added or removed unnoticed. The digest covers the
+-- partitions, the files of the rows, the triggers, and the query of a view. TRUNCATE or a rewrite makes a new file.
+-- Attaching a partition again makes new triggers, and switching triggers off and on alters them.
 WITH present AS (
     SELECT c.oid, c.relowner, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = %(schema)s AND c.relname = %(table)s AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
@@ -257,7 +255,7 @@ WHERE m.failed IS NOT NULL GROUP BY 1 ORDER BY 1
 SELECT id FROM dedup.attachment WHERE id = %(id)s AND NOT leaving FOR NO KEY UPDATE SKIP LOCKED
 
 -- name: changed_marks
--- Select the next changed marks, which must be written into a table.
+-- Select the next notes of changed marks that must be written into a table.
 SELECT id, source_id FROM dedup.mark_change
 WHERE id > %(after)s AND attachment_id = %(id)s ORDER BY id LIMIT %(limit)s
 
@@ -290,8 +288,9 @@ FROM unnest(%(source_ids)s::text[], %(states)s::text[]) AS f (id, state)
 WHERE attachment_id = %(id)s AND source_id = f.id COLLATE "C" AND failed IS DISTINCT FROM f.state
 
 -- name: borrowed_rights
--- Select the role whose rights a detach may revoke: the owner of the table, unless that role owns the corpus or
--- another attached table, too. Return whether it has rights on the outbox besides INSERT, and on other relations.
+-- Select the owner of a table, whose rights a detach may revoke. Select no role if the owner of the table owns the
+-- corpus or another attached table, too. Then return whether the role has rights on the outbox besides INSERT, and
+-- whether it has rights on other relations.
 WITH owner AS (
     SELECT DISTINCT p.proowner AS oid FROM pg_proc p, pg_namespace n
     WHERE n.oid = 'dedup'::regnamespace AND p.pronamespace = n.oid AND p.proname = %(rows)s

@@ -31,7 +31,7 @@ def savepoint(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
         with cursor.connection.transaction():
             yield
     except psycopg.errors.InsufficientPrivilege:
-        raise  # the caller lacks a right; the functions do not, as they belong to the table's owner
+        raise  # the connected role lacks a right: the table itself has no problem
     except (psycopg.ProgrammingError, psycopg.DataError) as error:
         # The message of the server is left out, since it may quote a row.
         raise UnfitError(
@@ -40,12 +40,12 @@ def savepoint(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
         ) from None
 
 
-# Changes up to an hour older than the latest change seen are compared again: a transaction may have run for
-# that long, or clocks may differ. docs/attach.md describes this.
+# A search goes back this far before the latest change that an earlier search found, because a transaction may
+# commit late, or clocks may differ (docs/attach.md).
 OVERLAP_MINUTES = 60
 
-# Up to 20 articles are deleted without confirmation when their rows are gone, even if no article of the table
-# remains: a person can check 20 articles quickly, and settling them again takes less than a second.
+# If at most 20 articles have lost their rows, they are deleted without confirmation, even if the table has no
+# other articles. Settling 20 articles again takes less than a second.
 FEW_GONE = 20
 
 Differs = Callable[[Cursor, Attachment, Differing | None, int], Differing]
@@ -59,10 +59,10 @@ def compare(
     whole: bool = True,
     allow_deletes: bool = False,
 ) -> int | None:
-    """Note new, changed and deleted rows of a table in the outbox. Return their number, or None if `stop`
-    ended the search. Without `whole`, compare only recently changed rows, and find no deleted rows. Raises
-    UnfitError: the table cannot be read; or more than half of its articles, at least 21, have no row. After a
-    noted TRUNCATE, or with `allow_deletes`, such a loss is no error."""
+    """Note new, changed and deleted rows of a table in the outbox. Return the number of these rows; None if
+    `stop` ended the search. If `whole` is false, compare only recently changed rows; find no deleted rows.
+    Raises UnfitError: the table cannot be read, or more than half of its articles (and more than 20) have no
+    row. After a noted TRUNCATE, or if `allow_deletes` is true, a loss of articles raises no error."""
     with database.transaction() as cursor:
         given = {"id": attachment.id, "overlap": OVERLAP_MINUTES}
         began, since = cursor.execute(_sql("began"), given).fetchone() or (None, None)
@@ -101,7 +101,7 @@ class _Comparison:
         self.refuse_loss = False  # whether to raise UnfitError if most articles have no row
         self.noted = 0  # how many rows were noted
         self.notes: list[int] = []  # ids of the notes
-        self.latest: str | None = None  # the latest time of a change
+        self.latest: str | None = None  # the latest time of change found
 
     def differing(self, way: Differs) -> bool:
         """Note rows that differ from their articles; return False if `stop` ended the search early."""

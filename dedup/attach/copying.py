@@ -1,10 +1,10 @@
 """Copy rows of attached tables whose owners have fewer rights than dedup, in sessions of these owners.
 
-A view calls functions of its owner, an update fires triggers, the planner runs functions of index
-expressions, and row security and casts run more functions, all with the rights of the session. So each
-statement on such a table runs in a session that is logged in as the owner, and nothing else runs there. The
-results are limited in size, converted to fixed types, and stored in `dedup.attached_copy`, which is read in
-place of the table. Meanwhile dedup holds no lock for which other sessions wait.
+A statement on a table can run code of the table's owner: functions in views, index expressions, casts and row
+security, and triggers. This code has the rights of the session. So dedup reads and writes the table only in a
+session that is logged in as the owner. The rows are limited in size, converted to fixed types, and stored in
+`dedup.attached_copy`. dedup then reads these copies in place of the table. While the owner's code runs, dedup
+does not hold the settle lock.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from dedup.db.statements import Statements
 _sql = Statements("attach/copying")
 _attachments = Statements("attach/attachments")
 
-# The columns are in the order in which a session of the owner returns them.
+# Columns of a copied row, in the order of the query `rows` in copying.sql.
 COLUMNS = (
     *("source_id", "text", "title", "url", "publication", "language", "published_at", "byline"),
     *("status", "original", "score", "kept", "changed_at"),
 )
 
-OWNER_SECONDS = 30.0  # Maximum for a statement in an owner's session: our own transaction waits for it
+OWNER_SECONDS = 30.0  # Maximum per statement in an owner's session, because dedup's transaction waits
 PAGE = 1_000  # Maximum number of rows read by one statement
-KEPT_BYTES = 8_000_000  # Approximate size of the copied rows in memory at which they are stored
+KEPT_BYTES = 8_000_000  # Approximate maximum of copied rows in memory; then they are stored
 NO_FUNCTION = "^$"  # Pattern that matches no function name
 
 
 def require_trust(cursor: Cursor, attachment: Attachment) -> None:
-    """Check that this session may read and write a table itself, without copying it. Raises UnfitError: code
-    of a role that is not trusted would run, or the table does not exist."""
+    """Raise UnfitError if this session must not read the table itself, because code of a role that is not
+    trusted would run, or if the table does not exist."""
     values = {**attachment.place, "made": attachment.made}
     row = cursor.execute(_attachments("strangers"), values).fetchone()
     if row != ([], []):
@@ -58,9 +58,9 @@ def require_trust(cursor: Cursor, attachment: Attachment) -> None:
 def open_session(
     database: Database, cursor: Cursor, attachment: Attachment, *, attached: bool = True
 ) -> Iterator[Connection]:
-    """Open a session of the role that owns the table, its partitions, and, if `attached`, the functions made
-    for the table. Raises UnfitError: these belong to different roles, and one would run code of another; no
-    session can be opened; or a statement in the session fails."""
+    """Open a session that is logged in as the owner of a table. Raises UnfitError: the session cannot be
+    opened; a statement in it fails; or the table, its partitions and (if `attached`) the functions made for
+    the table belong to different roles."""
     values = {**attachment.place, "made": attachment.made if attached else NO_FUNCTION}
     found = [name for (name,) in cursor.execute(_attachments("owners"), values).fetchall()]
     if len(found) != 1:
@@ -71,24 +71,24 @@ def open_session(
         )
     (owner,) = found
     timeouts = replace(database.timeouts, statement=OWNER_SECONDS, idle=OWNER_SECONDS)
-    # libpq finds a login for that role in files. The empty password keeps libpq from sending the password in
-    # the database URL or the environment, which belongs to a different role than the owner.
+    # The password in the database URL or the environment belongs to another role. The empty password here
+    # replaces it, so that libpq reads the owner's password from a file.
     parts: dict[str, Any] = {**conninfo_to_dict(database.url), "user": owner, "password": ""}
     try:
         with translate_errors(database.location):
             connection = Connection.open(make_conninfo(**parts), timeouts, database.schema)
     except DatabaseError:
         raise UnfitError(
-            f"{attachment.shown}: the table belongs to {owner}, whose code must run with that role's rights"
-            f" only, but no session can be opened as {owner}: give libpq a login for that role, such as a"
-            " line in ~/.pgpass"
+            f"{attachment.shown}: the table belongs to {owner}, so only a session of that role may read it,"
+            f" but no session can be opened as {owner}: give libpq a login for that role, such as a line in"
+            " ~/.pgpass"
         ) from None
     connection.prepare_threshold = None  # the owner's code could replace prepared statements
     connection.patience = timeouts.statement + GRACE_SECONDS
     try:
         yield connection
     except psycopg.Error as error:
-        # The message is left out, since the owner's code may have written it.
+        # The error's message is left out, because the owner's code may have written it.
         raise UnfitError(
             f"{attachment.shown}: a session of {owner} cannot read it (SQLSTATE"
             f" {error.sqlstate or 'unknown'}): `dedup remap {attachment.name}`"
@@ -105,9 +105,9 @@ def limit_time(connection: psycopg.Connection[Any]) -> None:
 def pull(
     database: Database, attachment: Attachment, source_ids: Sequence[str], *, wait: bool = False
 ) -> bool:
-    """Copy the present content of some rows, and delete the copies of rows that are gone. Return False if
-    another session copies rows of this table; with `wait`, wait for that session. Raises UnfitError: no
-    session of the owner can read the table. Raises TableBusyError: the wait exceeds `Timeouts.lock`."""
+    """Copy some rows as they are now, and delete the copies of rows that are gone. If another session copies
+    rows of this table, wait for it if `wait` is true, else return False. Raises UnfitError: no session of
+    the owner can read the table. Raises TableBusyError: the wait exceeds `Timeouts.lock`."""
     with _turn(database, attachment, wait=wait) as cursor:
         if cursor is None:
             return False
@@ -122,8 +122,8 @@ def pull(
 
 
 def pull_all(database: Database, attachment: Attachment, since: str | None, stop: Callable[[], bool]) -> bool:
-    """Copy the rows changed since `since`. If `since` is None, copy all rows, and delete copies of rows that
-    are gone. Return False if told to stop. Raises the errors of `pull`, or UnfitError if too slow."""
+    """Copy the rows changed since `since`. Without `since`, copy all rows, and delete copies of rows that
+    are gone. Return False if `stop` ended the work. Raises UnfitError: too slow, or as in `pull`."""
     page, deadline = attachment.page(recent=since is not None), time.monotonic() + database.timeouts.statement
     given: dict[str, Any] = {"after": None, "since": since, "limit": PAGE}
     found: list[tuple[str, str | None]] | None = None
@@ -160,14 +160,14 @@ def note_written(cursor: Cursor, attachment: Attachment, marks: dict[str, Any]) 
 
 
 def has_turn(cursor: Cursor, attachment: Attachment) -> bool:
-    """Take the lock on copying rows and writing marks of a table; return False if another session has it."""
+    """Take the lock for copying rows and writing marks of a table; return False if another session has it."""
     return bool(one_row(cursor, _sql("turn"), {"id": attachment.id})[0])
 
 
 @contextmanager
 def _turn(database: Database, attachment: Attachment, *, wait: bool) -> Iterator[Cursor | None]:
-    """Yield a cursor of the only transaction that may copy rows of a table. If another transaction copies
-    rows, wait for its end; without `wait`, yield None instead."""
+    """Yield a cursor in the only transaction that may copy rows of a table. If another transaction copies
+    rows now, wait for its end if `wait` is true, else yield None."""
     with database.transaction() as cursor:
         # Transactions take turns so that an older copy of a row cannot replace a newer copy.
         if wait:
@@ -183,8 +183,8 @@ def _turn(database: Database, attachment: Attachment, *, wait: bool) -> Iterator
 def _copy(
     cursor: Cursor, owner: Connection, attachment: Attachment, rows: str, given: dict[str, Any]
 ) -> list[tuple[str, str | None]]:
-    """Copy the rows that `rows`, a function call in SQL, returns in a session of the owner. Return their
-    source_ids and times of change."""
+    """Store copies of the rows that `rows`, an SQL function call, returns in the session `owner`. Return the
+    source_ids and times of change of these rows."""
     query = _sql(
         "rows",
         rows=rows,
@@ -203,7 +203,7 @@ def _copy(
             if source_id is None or not source_id.startswith(f"{attachment.name}/"):
                 raise UnfitError(f"{attachment.shown}: a row has no id: `dedup remap {attachment.name}`")
             found.append((source_id, row[-1]))
-            # Texts are read last. A row that is gone by then has no text; a note of that change will follow.
+            # The text is read after the other columns. It is null if the row was deleted in between.
             held.append((source_id, row[1] or "", *row[2:]))
             size += sum(len(value) for value in row if value)
             if size > KEPT_BYTES:

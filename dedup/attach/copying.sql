@@ -1,4 +1,4 @@
--- Copied rows of attached tables. Sessions of the table owners read the rows.
+-- Copies of rows of attached tables. Sessions of the table owners read the original rows.
 
 -- name: turn
 -- Try to become the only session that copies rows of a table or writes its marks, until the end of the transaction;
@@ -54,7 +54,7 @@ SELECT source_id FROM dedup.attached_copy
 WHERE attachment_id = %(id)s AND source_id > %(after)s ORDER BY source_id LIMIT %(limit)s
 
 -- name: written
--- Store in the copies the marks that were written into the table. `held`: rows that got no marks.
+-- Update the marks in the copies, after the marks were written into the table. `held`: rows that got no marks.
 UPDATE dedup.attached_copy c SET (status, original, score) = ROW (g.status, g.original, g.score)
 FROM unnest(%(ids)s::text[], %(statuses)s::text[], %(originals)s::text[], %(scores)s::text[]::double precision[])
     AS g (id, status, original, score)

@@ -1,10 +1,9 @@
-"""Compose the statements that make and remove the database objects of an attached table, in the order in
-which they run.
+"""Compose the SQL statements that make and remove the database objects of an attached table.
 
-No view and no condition of a trigger depends on the table, so Postgres lets its owner rename, drop and change
-anything. Triggers note which rows changed, in the transaction that changed the rows: they take no lock, wait
-for no session, and never fail. Functions belong to the owner of the table and run with the rights of that
-role.
+The statements are in the order in which they run. No view and no trigger condition refers to columns of the
+table, so the owner can rename, drop and change columns. Triggers note changed rows in the transaction that
+changed them. A trigger takes no lock, waits for no session, and never fails. The functions belong to the
+owner of the table and run with the owner's rights.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ _sql = Statements("attach/attachments")
 _template = Statements("attach/functions").composed
 
 MARKS = ("status", "original_source_id", "score", "reason", "stale", "marked_at")
-"""Columns of the view of marks, besides the keys of the row and of its original."""
+"""Columns of the view of marks, besides the key of the row and the key of its original."""
 
 
 def make(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part]:
-    """Return statements that make the view of marks, columns, functions and triggers, and grant rights."""
+    """Return statements that make the view, columns, functions and triggers, and that grant rights."""
     parts: list[Part] = [*_marks_view(attachment)]
     if attachment.mark_columns:
         kinds = ("text", attachment.original_type, "double precision")
@@ -72,9 +71,9 @@ def make(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part
 
 
 def unmake(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) -> list[Part]:
-    """Return statements that undo `make`, but drop columns of marks only from former partitions."""
+    """Return statements that undo `make`. The columns of marks are dropped only from former partitions."""
     gone: list[Part] = [sql.SQL("DROP VIEW IF EXISTS {}").format(attachment.marks)]
-    # The index is kept if the key stays the same, since making it for all articles of the table takes long.
+    # If the key stays the same, the index is kept, because making it again would take long.
     if not same_key:
         gone.append(sql.SQL("DROP INDEX IF EXISTS {}").format(own(f"attached_{attachment.id}_key")))
     made = {"made": attachment.made}
@@ -111,7 +110,7 @@ def _drop_marks(cursor: Cursor, attachment: Attachment, *, parts: bool) -> list[
     elif found.known_as is not None:
         wanted = [attachment.seen["oid"]]
     else:
-        # A restored table has a new oid, but still has the triggers; a different table of that name has none.
+        # A table restored from a backup has a new oid, but has the triggers; a different table has none.
         restored = found.triggers or not attachment.triggers
         wanted = [found.oid] if found.oid is not None and restored else []
     values = {"oids": wanted, "columns": mark_columns(schema_of(cursor))}
@@ -206,7 +205,7 @@ def _triggers(attachment: Attachment, shape: TableShape) -> Iterator[Part]:
 
 def _marks_view(attachment: Attachment) -> Iterator[Part]:
     if not any(kind.startswith(("date", "time")) for kind in attachment.key_types):
-        # The index serves look-ups by key. Postgres cannot index times, whose text depends on the session.
+        # The index serves look-ups by key. A time cannot be indexed: its text depends on the session.
         yield sql.SQL("CREATE INDEX IF NOT EXISTS {} ON {} ({}) WHERE attachment_id = {}").format(
             sql.Identifier(f"attached_{attachment.id}_key"),
             own("article"),
@@ -232,8 +231,8 @@ def _marks_view(attachment: Attachment) -> Iterator[Part]:
     yield sql.SQL("COMMENT ON VIEW {} IS {}").format(
         attachment.marks,
         sql.Literal(
-            "Marks of an attached table, with one row per table row that was read. duplicate_of is the key"
-            " of the original if the original is in the same table; original_source_id names every original."
+            "Marks of an attached table, one row per article. duplicate_of is the key of the original if the"
+            " original is in the same table; original_source_id is the original's source_id in any case."
         ),
     )
 
@@ -245,7 +244,7 @@ def original_names(attachment: Attachment) -> list[str]:
 
 
 def _key_of(attachment: Attachment, row: str) -> list[Part]:
-    """Return SQL for the key of article `row`, in the types of the key columns; null for other articles."""
-    # CASE is needed because source_ids of other articles may not convert to these types.
+    """Return SQL for the key of the article `row`; the key is null if the article is of another table."""
+    # CASE is needed because a source_id of another table may not convert to the types of the key columns.
     ours = sql.SQL("CASE WHEN {0}.attachment_id = {1} THEN {0}.source_id END")
     return attachment.key(ours.format(sql.Identifier(row), attachment.id))

@@ -1,9 +1,9 @@
-"""Find how an owner altered an attached table since the table was mapped, and decide what dedup must do.
+"""Find how an owner altered an attached table after it was mapped, and decide what dedup must do.
 
-*Problems*, such as a renamed column or a different table of the same name, need a person, who mostly runs
-`dedup remap`. Until then the table is left alone: its changes wait, and its marks stay. *Unseen* changes,
-such as a new partition, a rewrite or TRUNCATE, need no person: all rows of the table are compared. A table
-that `sync.py` could not read is *held*: left alone for some minutes, reported like a problem, tried again.
+A *problem*, such as a renamed column, needs a person, who usually runs `dedup remap`. Until then dedup does
+not read the table, and its articles keep their marks. Other changes, such as a new partition, a rewrite or
+TRUNCATE, need no person: dedup compares all rows of the table. A table that could not be read is *held*:
+dedup reports the error, and tries again after some minutes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-# Minutes before a worker retries a table that it could not read, because each retry reads all rows.
+# Minutes before a worker tries again to read a table. The pause is long: each attempt reads all rows.
 HELD_MINUTES = 15
 
 EVENTS = 4  # Number of triggers of an attached table: for INSERT, UPDATE, DELETE and TRUNCATE
@@ -33,22 +33,22 @@ EVENTS = 4  # Number of triggers of an attached table: for INSERT, UPDATE, DELET
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    oid: int | None  # of the table with the stored name; None: no table has this name
+    oid: int | None  # oid of the table that has the stored name; None: no table has this name
     strangers: Sequence[str]  # roles that are not trusted and whose code runs when the table is read
     altered: int  # how many of the functions made for the table were altered
     known_as: str | None  # present name of the table with the stored oid; None: that table is gone
     owner: str | None  # role that owns the table
     secured: bool  # whether row security hides rows even from the owner
     maker: str | None  # owner of the functions made for the table; None: they are missing
-    columns: Mapping[str, Sequence[Any]]  # by name: number, type, and generation expression or None
+    columns: Mapping[str, Sequence[Any]]  # number, type, and generation expression or None, by column name
     triggers: int  # how many triggers of the table note changes
     off: int  # how many triggers of the table and its partitions are switched off
     parts: Sequence[int]  # oids of the table and its partitions
     state: str | None  # digest that changes if rows may have been added or removed unnoticed
 
     def seen(self, names: Iterable[str], ever: Iterable[int] = ()) -> dict[str, Any]:
-        """Return the state to store. `names`: columns whose types must stay the same. `ever`: oids of former
-        partitions."""
+        """Return the parts of the state to store in `Attachment.seen`. `names`: columns whose types must stay
+        the same. `ever`: oids of former partitions."""
         return {
             "oid": self.oid,
             "columns": {name: self.columns[name] for name in names if name in self.columns},
@@ -69,7 +69,7 @@ def find(cursor: Cursor, attachment: Attachment) -> TableState:
 
 
 def problems_of(cursor: Cursor, attachment: Attachment, found: TableState | None = None) -> list[str]:
-    """Return the problems that need a person; each line names the table and ends with the next step."""
+    """Return the problems of a table, one line each, with the name of the table and the next step."""
     found = found or find(cursor, attachment)
     words = [f"{word}: `dedup remap {attachment.name}`" for word in _changes(cursor, attachment, found)]
     if found.secured:
@@ -82,18 +82,18 @@ def problems_of(cursor: Cursor, attachment: Attachment, found: TableState | None
 
 
 def _changes(cursor: Cursor, attachment: Attachment, found: TableState) -> list[str]:
-    """Return descriptions of the changes after which a table must be mapped again."""
+    """Return descriptions of changes that make it necessary to map a table again."""
     if found.maker is None:
         return ["the functions made for it are missing, or an older version of dedup made them"]
     oid = attachment.seen.get("oid")
     now = f"is called {found.known_as} now" if found.known_as else "is gone"
     if found.oid is None:
-        step = f"either `dedup detach {attachment.name}` deletes its articles, or --table names another table"
+        step = f"delete its articles with `dedup detach {attachment.name}`, or give another table by --table"
         return [f"the table {now}; {step}"]
-    # A restored table has a new oid, but still has the triggers, which a different table lacks.
+    # A table restored from a backup has a new oid, but has the triggers; a different table has none.
     ours = found.triggers if attachment.triggers else 0
     if oid != found.oid and attachment.triggers and not ours:
-        return [f"a different table has the name; the attached table {now}"]
+        return [f"a different table has this name now; the attached table {now}"]
     words = []
     called = {number: name for name, (number, _, _) in found.columns.items()}
     for name, (number, kind, made_of) in attachment.seen.get("columns", {}).items():
@@ -134,20 +134,20 @@ def problems(cursor: Cursor) -> list[str]:
 
 
 def held(attachment: Attachment) -> list[str]:
-    """Return the reason why a table could not be read at the last try, in the form of `problems_of`."""
+    """Return a line that says why the last attempt to read a table failed; no line if it did not fail."""
     return [attachment.seen["held"]] if "held" in attachment.seen else []
 
 
 def hold(cursor: Cursor, attachment: Attachment, error: UnfitError) -> None:
-    """Leave a table alone for a while, and report it until a comparison of all its rows succeeds."""
-    # A table that is only busy with another session needs no pause.
+    """Pause work on a table for some minutes, and report `error` until a comparison of all rows succeeds."""
+    # If another session is only using the table, no pause is needed.
     if not isinstance(error, TableBusyError):
         values = {"id": attachment.id, "why": str(error), "minutes": HELD_MINUTES}
         cursor.execute(_sql("hold"), values)
 
 
 def list_unwritten(cursor: Cursor) -> list[str]:
-    """Return a line for each table with rows that take no marks because of a trigger or a constraint."""
+    """Return one line for each table where a trigger or a constraint prevents the writing of marks."""
     rows = cursor.execute(_sql("unwritten"), {}).fetchall()
     return [
         f"{table}: {counted(amount, 'row takes', 'rows take')} no marks, such as {source_id}:"
@@ -157,7 +157,7 @@ def list_unwritten(cursor: Cursor) -> list[str]:
 
 
 def check(cursor: Cursor, attachment: Attachment) -> list[str]:
-    """Return the problems of a table; if there are none but its state changed, request a comparison."""
+    """Return the problems of a table. If only its state changed, request a comparison of all rows."""
     found = find(cursor, attachment)
     words = problems_of(cursor, attachment, found)
     if not _is_news(attachment, found, words):
@@ -173,7 +173,7 @@ def check(cursor: Cursor, attachment: Attachment) -> list[str]:
 
 
 def has_news(cursor: Cursor) -> bool:
-    """Return whether `check` would find something new in any table; fast enough to be called often."""
+    """Return whether `check` would find a new problem or a changed state in any table. This is fast."""
     for attachment in attachments.list_active(cursor):
         found = find(cursor, attachment)
         if _is_news(attachment, found, problems_of(cursor, attachment, found)):

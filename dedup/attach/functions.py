@@ -1,5 +1,5 @@
-"""Compose the functions made for an attached table: they read its rows, write marks into it, and note
-changes. PL/pgSQL looks up columns when a function runs, so the owner can change the table freely."""
+"""Compose the SQL functions made for an attached table, which read its rows, write its marks and note its
+changes. PL/pgSQL looks up columns only when a function runs, so the owner can change the table."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ MARK_COLUMNS = ("status", "duplicate_of", "score")  # Added to the table by `--m
 
 TIMES = ("date", "timestamp without time zone", "timestamp with time zone")
 
-# Values of these types are equal exactly if their texts are, so they are compared without conversion to text.
+# Two values of these types are equal if their texts are equal, and only then, so no conversion is needed.
 EXACT = ("boolean", "smallint", "integer", "bigint", "uuid", *TIMES)
 
-KEYS_PER_NOTE = 500  # Maximum rows per note: a note is applied as a whole, under the settle lock
+KEYS_PER_NOTE = 500  # Maximum rows per note, because one transaction with the settle lock applies it
 
-# A smaller value may be stored in the row itself (TOAST_TUPLE_THRESHOLD is 2,032), and is cheap to compare.
+# Smaller values are cheap to compare: they may be in the row itself (TOAST_TUPLE_THRESHOLD is 2,032 bytes).
 INLINE_BYTES = 2_000
 
-# A body counts as changed if its hash changed: no two texts with the same SHA-256 hash are known.
+# Bodies are compared by hash. This is safe, because no two texts with the same SHA-256 hash are known.
 HASH = "sha256(convert_to({}, 'UTF8'))"
 
 
@@ -44,25 +44,25 @@ def join(parts: Sequence[Part], between: str = ", ") -> Part:
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
-    """Properties of a table that are not in its attachment, but shape the functions made for the table."""
+    """Properties of a table that `Attachment` lacks, but on which the functions made for the table depend."""
 
     zoned: bool  # the column of the publication time has a time zone
     changes_zoned: bool  # the column of the last change has a time zone
     view: bool  # a view, or another relation that may have no index on its key
-    # Columns whose changes count as changes of an article, with their types: mapped and kept columns, and
-    # columns in the condition. A virtual column is replaced by the columns from which it is computed.
+    # Types of the columns whose changes are noted: mapped columns, kept columns, columns in the condition.
+    # A virtual column is replaced by the columns from which it is computed.
     watched: Mapping[str, str]
-    numbers: tuple[int, ...]  # attnums of the columns of the key
+    numbers: tuple[int, ...]  # pg_attribute.attnum of the key columns
     partitioned: bool
     owner: str  # role that owns the table
     creator: str  # role that attaches the table
     home: str  # role that owns the corpus
-    lends: bool  # the owner needs CREATE on the schema while the functions are transferred to the owner
-    chunks: bool  # the server can tell, without reading a large value, that it is unchanged
+    lends: bool  # the owner needs CREATE on the schema while the functions are given to that role
+    chunks: bool  # the server can see that a large value is unchanged without reading it
 
 
 def mark_columns(schema: str) -> list[str]:
-    """Return the names of the columns of marks. The schema in each lets two corpora mark the same table."""
+    """Return the names of the columns of marks, with the schema as prefix: two corpora may mark one table."""
     return [f"{schema}_{name}" for name in MARK_COLUMNS]
 
 
@@ -97,7 +97,7 @@ class Function:
 
 
 def _field(attachment: Attachment, name: str, zoned: bool = False) -> Part:
-    """Return an expression for a field of row `t`; a value too large for an article is cut off or null."""
+    """Return an SQL expression for a field of row `t`. Long texts are cut; impossible times become null."""
     column = attachment.columns.get(name)
     if column is None:
         return sql.SQL("NULL::timestamptz" if name == "published_at" else 'NULL::text COLLATE "C"')
@@ -116,21 +116,21 @@ def _field(attachment: Attachment, name: str, zoned: bool = False) -> Part:
 
 
 def _read(attachment: Attachment) -> tuple[str, ...]:
-    # An unmapped byline is left out, since functions of dedup versions without bylines return no byline.
+    # An unmapped byline is left out, because functions made by older versions of dedup have no byline.
     return tuple(name for name in FIELDS if name != "byline" or name in attachment.columns)
 
 
-# Marks in the result of `rows` and `page`, null if the table has no such columns; `original` is a source_id.
+# Columns in the results of `rows` and `page`: the marks in the table, or null. `original` is a source_id.
 MARKED = "status text, original text, score double precision"
 
 
 def by_key(attachment: Attachment, source_id: Part) -> Part:
-    """Return a condition that finds row `t` by its source_id, with the unique index of the table."""
+    """Return a condition that finds row `t` by its source_id, and can use the unique index of the table."""
     same = [
         sql.SQL("t.{} = {}").format(sql.Identifier(key), value)
         for key, value in zip(attachment.keys, attachment.key(source_id), strict=True)
     ]
-    # The source_id is compared too: '007' converts to the key 7, whose row has a different source_id.
+    # The source_id is compared too, because 'news/007' and 'news/7' convert to the same key 7.
     return sql.SQL("{} AND {} = {}").format(join(same, " AND "), attachment.source_id("t"), source_id)
 
 
@@ -142,7 +142,7 @@ def _kept_values(attachment: Attachment) -> Part:
 
 
 def _present_marks(attachment: Attachment) -> Part:
-    """Return expressions for the present marks of row `t`, in the order of `MARKED`."""
+    """Return SQL expressions for the marks that are in row `t` now, in the order of `MARKED`."""
     if not attachment.mark_columns:
         return sql.SQL("NULL::text, NULL::text, NULL::double precision")
     status, original, score = (mark_column("t", name) for name in MARK_COLUMNS)
@@ -229,14 +229,14 @@ def write_function(attachment: Attachment) -> Function:
 
 
 def note_keys(attachment: Attachment, source_ids: Part) -> Part:
-    """Return a statement that stores the source_ids from a query in notes, many in one note."""
+    """Return a statement that runs the query `source_ids`, and stores the source_ids found as notes."""
     return _template(
         "note", outbox=own("outbox"), id=attachment.id, most=KEYS_PER_NOTE, source_ids=source_ids
     )
 
 
 def _differs(attachment: Attachment, shape: TableShape, old: str, new: str) -> Part:
-    """Return an SQL condition: an UPDATE changed the row's article, or someone else changed its marks."""
+    """Return an SQL condition: an UPDATE that is not by dedup changed the article or the marks of a row."""
     parts: list[Part] = []
     for column, kind in shape.watched.items():
         pair = {"old": sql.Identifier(old, column), "new": sql.Identifier(new, column)}
@@ -287,9 +287,9 @@ def _select_keys(attachment: Attachment, rows: str) -> Part:
 
 
 def _note_insert(attachment: Attachment, shape: TableShape) -> Part:
-    """Return statements that note inserted rows without catching errors, which halves the cost."""
-    # An error here would undo the owner's INSERT. So the statements check that the key columns exist, and are
-    # made only for keys that convert to text even if the owner has changed their types since.
+    """Return statements that note inserted rows. They catch no errors, because that would double the cost."""
+    # An error here would undo the owner's INSERT. So the statements check first that the key columns exist.
+    # Keys with times are excluded, because their conversion fails if the owner changes the type.
     if shape.partitioned or not shape.numbers or {*TIMES} & {*attachment.key_types}:
         return sql.SQL("")
     there = [
@@ -309,12 +309,12 @@ def _note_insert(attachment: Attachment, shape: TableShape) -> Part:
 
 
 def note_function(attachment: Attachment, shape: TableShape) -> Function:
-    """Return the trigger function that notes the rows changed by a statement; in a partitioned table, the
-    function notes one row per call."""
+    """Return the trigger function that notes changed rows: all rows that a statement changed or, in a
+    partitioned table, one row."""
     body = _template(
         "changed",
         insert=_note_insert(attachment, shape),
-        # A write to a partition by its own name fires no statement triggers of the partitioned table.
+        # If a statement names a partition, statement triggers of the partitioned table do not fire.
         found=(_note_row if shape.partitioned else _note_rows)(attachment, shape),
         outbox=own("outbox"),
         id=attachment.id,

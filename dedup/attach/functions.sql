@@ -1,6 +1,5 @@
--- Functions and views made for an attached table. `{part}` stands for names and expressions of the table, which
--- `functions.py` and `ddl.py` compose. Postgres checks a function against the table when the function runs, not when
--- the function is created.
+-- Templates of the functions and the view made for an attached table. `functions.py` and `ddl.py` fill in the parts in
+-- braces. Postgres looks up the columns in a function when the function runs, not when it is created.
 
 -- name: function
 -- Create a function that will belong to the owner of the table.
@@ -8,15 +7,15 @@ CREATE FUNCTION {name}{given} RETURNS {returns} LANGUAGE plpgsql SECURITY DEFINE
     SET search_path = pg_catalog, pg_temp AS {body}
 
 -- name: text
--- Return the body of a row. LIMIT 1 avoids an error if a view has two rows with the same key: dedup reports such keys
--- by the results of `rows` and `page`.
+-- Return the body of a row. LIMIT 1 avoids an error here if a view has two rows with the same key. dedup finds and
+-- reports repeated keys when it calls `rows` or `page`.
 
 BEGIN
     RETURN (SELECT {body} FROM {table} t WHERE {by_key} AND {where} LIMIT 1);
 END
 
 -- name: rows
--- Return rows by their source_ids. OFFSET 0 forces an index lookup for each row, since statistics may be outdated.
+-- Return rows by their source_ids. OFFSET 0 forces an index lookup for each row, even if statistics are outdated.
 
 #variable_conflict use_column
 BEGIN
@@ -25,7 +24,7 @@ BEGIN
 END
 
 -- name: rows_at_once
--- Return rows of a view with one key column. A view that cannot look up keys is read once, not once per key.
+-- Return rows of a view by their source_ids, for one key column. A view without an index is read once, not per key.
 
 #variable_conflict use_column
 BEGIN
@@ -34,7 +33,7 @@ BEGIN
 END
 
 -- name: page
--- Return the next rows in the given order. `last`: the source_id of the last row of the previous page.
+-- Return the next page of rows in the given order. `last`: the source_id of the last row of the previous page.
 
 #variable_conflict use_column
 BEGIN
@@ -46,7 +45,7 @@ BEGIN
 END
 
 -- name: kept
--- Compose a JSON object of the columns that an article keeps, without nulls; null if all columns are null.
+-- Compose a JSON object of the columns that an article keeps. Nulls are left out; if all are null, return null.
 (SELECT jsonb_object_agg(k.name, CASE WHEN jsonb_typeof(k.value) = 'string'
  THEN to_jsonb(left(k.value #>> '{{}}', {most})) ELSE k.value END)
  FROM (VALUES {values}) AS k (name, value) WHERE k.value IS NOT NULL
@@ -121,8 +120,8 @@ END
             END IF;
 
 -- name: changed_rows
--- Note the rows of a statement. Many rows get several notes here, each with a few hundred rows; few rows get one
--- note at the end of `changed`, after the block that catches errors.
+-- Note the rows that a statement changed. If there are many rows, store several notes here, each with at most `most`
+-- rows. If there are few rows, `changed` stores one note at its end.
             IF TG_OP = 'INSERT' THEN
                 IF EXISTS (SELECT FROM new_rows OFFSET {most}) THEN
                     {note_inserted};
@@ -154,8 +153,8 @@ SELECT CASE WHEN n.{key} IS NULL THEN {old} ELSE {new} END
             OR {differs}
 
 -- name: inserted_at_once
--- Note inserted rows if the key columns still exist. This needs no block that catches errors, which would double the
--- cost.
+-- Note inserted rows if the key columns still exist. A block that catches errors is avoided here, because it would
+-- double the cost.
     IF TG_OP = 'INSERT' AND {there} THEN
         INSERT INTO {outbox} (attachment_id, amount, source_ids)
             SELECT {id}, 1, ARRAY[g.id] FROM ({inserted} LIMIT 2) AS g (id);
@@ -171,7 +170,7 @@ SELECT CASE WHEN n.{key} IS NULL THEN {old} ELSE {new} END
 (pg_identify_object_as_address('pg_class'::regclass, TG_RELID, {number})).object_names[3] = {name}
 
 -- name: note
--- Store the source_ids that a query returns in notes, at most `most` in one note.
+-- Run the query `source_ids`, and store the source_ids found as notes. `most`: maximum number of source_ids per note.
 INSERT INTO {outbox} (attachment_id, amount, source_ids)
     SELECT {id}, count(*), array_agg(s.source_id)
     FROM (SELECT g.source_id, row_number() OVER () / {most} AS part
@@ -189,7 +188,7 @@ INSERT INTO {outbox} (attachment_id, amount, source_ids)
 (CASE WHEN pg_column_size({old}) >= {inline} THEN true ELSE {old}::text COLLATE "C" IS DISTINCT FROM {new}::text COLLATE "C" END)
 
 -- name: marks
--- Trigger: note every change of a mark of the table's articles, so that the mark is written into the table.
+-- Trigger: note that the mark of an article changed, so that dedup later writes the new mark into the table.
 
 BEGIN
     IF TG_OP = 'DELETE' THEN
@@ -202,7 +201,7 @@ BEGIN
 END
 
 -- name: marks_view
--- Create the view that shows marks by the key columns of the table.
+-- Create the view of marks. Its first columns are the key columns of the table, which identify the articles.
 CREATE VIEW {name} AS
 SELECT {keys}, a.status,
     {originals},

@@ -21,23 +21,23 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-LONGEST_NAME = 57  # Bytes: a view is named NAME_marks, and Postgres cuts names at 63 bytes
+LONGEST_NAME = 57  # Maximum bytes of NAME: the view NAME_marks must have a name of at most 63 bytes
 LONGEST_IDENTIFIER = 63
 KEYS = ("smallint", "integer", "bigint", "numeric", "uuid", *TIMES)  # Types of keys, besides text types
 
-# Kinds of relations without triggers for changes: views, materialized views, and foreign tables.
+# Kinds of relations (pg_class.relkind) without triggers: views, materialized views, and foreign tables.
 VIEWS = ("v", "m", "f")
 
-LONGEST_PAUSE = 10_080  # Minutes in a week
-EVERY_MINUTES = 15  # Default for views, whose marks a newsroom should not await longer
+LONGEST_PAUSE = 10_080  # Maximum minutes between searches for changes: a week
+EVERY_MINUTES = 15  # Default minutes between searches of a view: newsrooms should not wait longer for marks
 
 
 @dataclass(frozen=True, slots=True)
 class TableMapping:
     table: str  # name, possibly after a schema and a dot; quoted as in SQL if necessary
     keys: tuple[str, ...]  # columns that identify a row
-    columns: Mapping[str, str]  # columns by field of an article; the field "text" is always present
-    name: str | None = None  # None: the name of the table
+    columns: Mapping[str, str]  # column for each mapped field of an article; "text" is always mapped
+    name: str | None = None  # name of the attachment; None: the name of the table
     where: str | None = None  # SQL condition for the rows that are articles; None: all rows
     mark_columns: bool = False
     triggers: bool | None = None  # None: make triggers if the relation can have them
@@ -49,19 +49,19 @@ class TableMapping:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    number: int  # attnum
+    number: int  # pg_attribute.attnum
     type: str
     kind: str  # the type without a length; the base type if the type is a domain
     category: str
     required: bool
     built_in: bool  # whether `kind` belongs to Postgres itself
-    made_of: tuple[str, ...]  # source columns of a virtual column, whose own changes no trigger sees
+    made_of: tuple[str, ...]  # columns from which a virtual column is computed; triggers watch these
 
 
 def examine(
     cursor: Cursor, wanted: TableMapping, again: Attachment | None = None
 ) -> tuple[Attachment, TableShape]:
-    """Return attachment and shape of a table, by the catalogue alone. `again`: the attachment to replace."""
+    """Return the attachment and shape of a table; read no rows. `again`: the attachment to replace."""
     oid, schema, table, view = find_table(cursor, wanted.table)
     columns = columns_of(cursor, oid)
     keys = _keys(cursor, oid, wanted, columns, view=view)
@@ -79,12 +79,12 @@ def examine(
         )
     copied = bool(strangers)
     if copied:
-        # dedup converts keys in its own session, where input functions of user-defined types would run code.
+        # dedup converts keys in its own session. A user-defined type would run its input function there.
         for key in keys:
             if not columns[key].built_in:
                 raise InputError(
                     f"--id: column {key!r} is of type {columns[key].type}, and the owner of {wanted.table}"
-                    " has fewer rights than the corpus' owner: name a unique key of a type of Postgres itself"
+                    " has fewer rights than the corpus' owner: name a unique key of a built-in type"
                 )
     types = tuple(columns[key].kind if copied else columns[key].type for key in keys)
     triggers, every = _noted_by(wanted, columns, view=view)
@@ -134,7 +134,7 @@ def _noted_by(wanted: TableMapping, columns: Mapping[str, Column], *, view: bool
 
 
 def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
-    """Return oid, schema and name of a table that can be attached, and whether its kind is in `VIEWS`."""
+    """Find a table that can be attached; return its oid, schema, name, and whether `VIEWS` has its kind."""
     try:
         (names,) = one_row(cursor, _sql("parts_of_name"), {"name": given})
     except psycopg.errors.InvalidParameterValue:
@@ -175,7 +175,7 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
 
 
 def _oid(cursor: Cursor, quoted: str) -> int | None:
-    """Return the oid of a relation, or None. Its name is looked up with the user's default search path."""
+    """Return the oid of a relation, or None. The name is looked up in the default search path of the role."""
     before, _ = one_row(cursor, _sql("own_search_path"))
     (oid,) = one_row(cursor, _sql("relation"), {"table": quoted})
     cursor.execute(_sql("search_path"), {"path": before})
@@ -224,8 +224,8 @@ def _keys(
     if not view and not unique:
         shown = ", ".join(wanted.keys)
         raise InputError(
-            f"--id: no unique index is on ({shown}): first CREATE UNIQUE INDEX CONCURRENTLY on it,"
-            " without WHERE, or name the primary key"
+            f"--id: there is no unique index on ({shown}): first CREATE UNIQUE INDEX CONCURRENTLY, without"
+            " WHERE, or name the primary key"
         )
     return wanted.keys
 
@@ -284,9 +284,9 @@ def _check_marks(attachment: Attachment, columns: Mapping[str, Column], own_sche
 
 def _columns_read(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str, ...]:
     try:
-        # Only Postgres can parse the condition, so a view with the condition is made and rolled back.
+        # Only Postgres can parse the condition, so a view with the condition is made here, and rolled back.
         with cursor.connection.transaction() as savepoint:
-            # A binary cursor takes only one statement per call.
+            # A binary cursor takes one statement per call, so a condition cannot add a second statement.
             view = sql.SQL("CREATE TEMP VIEW dedup_condition AS SELECT 1 AS one {}")
             cursor.execute(view.format(survey.articles_of(attachment)))
             rows = cursor.execute(_sql("looked_at")).fetchall()
@@ -296,7 +296,7 @@ def _columns_read(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str
         raise InputError(f"--where: {message or 'Postgres does not understand it'}") from None
     if {row[0] for row in rows} - {oid}:
         raise InputError(
-            "--where: the condition may read columns of the table only: changes of other tables go unnoticed"
+            "--where: the condition may read only columns of the table: changes of other tables are not noted"
         )
     return tuple(dict.fromkeys(row[1] for row in rows if row[1] is not None))
 
@@ -304,12 +304,12 @@ def _columns_read(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str
 def examine_again(
     cursor: Cursor, attachment: Attachment, changes: Mapping[str, Any]
 ) -> tuple[Attachment, TableShape]:
-    """Return the new attachment and shape of a table. `changes`: new values for fields of `TableMapping`; a
-    new value of `columns` needs only the changed fields.
+    """Map a table again; return its new attachment and shape. `changes`: new values for fields of
+    `TableMapping`. A new value of `columns` needs only the fields that change.
 
-    If `changes` names no table, use the table that has the stored name now, or else the attached table under
-    its new name. Follow renamed columns. Replace a dropped column by a new column of the same name and a
-    fitting type; if there is none, leave out the field of the article, unless it is the text."""
+    If `changes` has no table, use the table that has the stored name now. If there is none, use the attached
+    table under its new name. Renamed columns are recognized. A dropped column is replaced by a new column of
+    the same name and a fitting type. Otherwise the field is unmapped, unless it is the text."""
     found = drift.find(cursor, attachment)
     if "table" not in changes and found.oid is None and found.known_as is None:
         raise InputError(

@@ -1,7 +1,7 @@
 """Write changed marks into the columns of marks of attached tables, without the settle lock.
 
-The function that writes has the rights of the owner of the table, and runs in a session of the owner if that
-role is not trusted. The function gets the marks as arguments, and reads nothing of the corpus.
+The SQL function that writes marks has the rights of the table's owner. If the owner is not trusted, the
+function runs in a session of the owner. It gets the marks as arguments, and does not read the corpus.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-MARKS = 1_000  # Maximum marks per transaction, since other writers of the rows wait for its end
-WRITING_SECONDS = 45.0  # Maximum per batch in an owner's session; our session may idle 60 s (`Timeouts.idle`)
+MARKS = 1_000  # Maximum marks per transaction, because other writers of the rows wait for the end
+WRITING_SECONDS = 45.0  # Maximum per batch in an owner's session, because dedup's session may idle 60 s
 
-ANSWERS = ("ids", "statuses", "originals", "scores")  # arrays of texts: arguments of the writing function
+ANSWERS = ("ids", "statuses", "originals", "scores")  # arguments of the writing function: arrays of texts
 
 GIVEN = "%(ids)s::text[], %(statuses)s::text[], %(originals)s::text[], %(scores)s::text[]::double precision[]"
 
 
 def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]) -> tuple[int, list[str]]:
-    """Write changed marks into the tables with columns of marks. Return the number of written rows, and a
-    line for each row that could not be written; the next call tries such rows again."""
+    """Write changed marks into the tables with columns of marks. Return the number of rows written, and one
+    line for each row that could not be written. The next call tries these rows again."""
     with database.transaction() as cursor:
         present = attachments.list_active(cursor)
         known = [a for a in present if a.mark_columns and not drift.problems_of(cursor, a)]
@@ -66,7 +66,7 @@ def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]
 
 def _write_some(database: Database, attachment: Attachment, after: int) -> tuple[_Writing | None, int | None]:
     """Write the next changed marks. Return the result and the id of the last note read, or (None, None) if
-    no note is left or another session writes. Keep the notes of rows that are locked or refuse marks."""
+    no note is left or another session writes. The notes of rows that got no mark are kept."""
     with database.transaction() as cursor:
         prefer_indexes(cursor)
         if not _has_turn(cursor, attachment):
@@ -118,7 +118,7 @@ class _Writing:
         except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
             raise
         except psycopg.Error as error:
-            # SQLSTATE classes 08 and 57 concern no row: the connection was lost, or the server ends it.
+            # SQLSTATE classes 08 (connection lost) and 57 (cancelled by the server) are not caused by a row.
             if error.sqlstate is None or error.sqlstate.startswith(("08", "57")):
                 raise
             if len(source_ids) == 1:

@@ -1,6 +1,6 @@
-"""Read the outbox, where changes of attached tables are noted, and update `dedup.article` from the rows.
+"""Read notes of changed rows of attached tables, and update `dedup.article` from these rows.
 
-A note is a row of the outbox. It names rows of a table, which are read only when the note is applied.
+A note is a row of the table `outbox`. It has only the source_ids of rows; their columns are read later.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _sql = Statements("attach/outbox")
 class Counts:
     """Counts of articles that are new, changed or deleted."""
 
-    notes: int = 0  # how many changes were read; a row may have several
+    notes: int = 0  # number of noted changes that were read; one row may have several changes
     new: int = 0
     changed: int = 0
     gone: int = 0
@@ -36,16 +36,16 @@ class Counts:
             setattr(self, count, getattr(self, count) + getattr(other, count))
 
 
-# With this setting, triggers allow changes of articles of attached tables, in this transaction only.
+# Triggers refuse changes of the articles of attached tables, except in a transaction with this setting.
 _SYNCING = set_values({"dedup.syncing": "on"}, local=True)
 
 Note = tuple[int, int, int, list[str] | None]
-"""Id of the note, id of the attachment, number of rows, source_ids of the rows. Instead of source_ids, None
-(after TRUNCATE) or an empty list means the whole table."""
+"""Id of the note, id of the attachment, number of rows, source_ids of the rows. A note with None
+(after TRUNCATE) or an empty list as source_ids is about the whole table."""
 
 
 def notes(cursor: Cursor, after: int, through: int, limit: int, without: Iterable[int] = ()) -> list[Note]:
-    """Return the next notes up to id `through`, with about `limit` rows; skip attachments in `without`."""
+    """Return the next notes, with about `limit` rows in total. `without`: ids of attachments to skip."""
     values = {"after": after, "through": through, "limit": limit, "without": list(without)}
     return cursor.execute(_sql("notes"), values).fetchall()
 
@@ -60,7 +60,7 @@ def forget(cursor: Cursor, ids: Sequence[int]) -> None:
 
 
 def find_whole(cursor: Cursor, attachment: Attachment) -> tuple[list[int], bool]:
-    """Return ids of notes that ask to compare the whole table, and whether a TRUNCATE caused one of them."""
+    """Return the ids of notes about the whole table, and whether a TRUNCATE caused one of these notes."""
     numbers, by_trigger = one_row(cursor, _sql("whole"), {"id": attachment.id})
     return numbers, by_trigger
 
@@ -74,7 +74,7 @@ def count_refused(cursor: Cursor, attachment: Attachment) -> int:
 
 
 def note_freed(cursor: Cursor) -> None:
-    """Note again the refused rows whose source_id no article has any more."""
+    """Note refused rows again if no article has their source_id any more."""
     cursor.execute(_sql("note_freed"), {"longest": MAX_SOURCE_ID_BYTES})
 
 
@@ -83,11 +83,11 @@ class UnfitError(Exception):
 
 
 class TableBusyError(UnfitError):
-    """A different session works on a table, which will soon be free."""
+    """Another session is using a table; try again later."""
 
 
 def refuse_repeated(attachment: Attachment, repeated: str | None) -> None:
-    """Raise UnfitError if an id was repeated. `repeated`: an id that several rows have, or None."""
+    """Raise UnfitError if several rows have the same id. `repeated`: this id, or None."""
     if repeated is not None:
         key = repeated.removeprefix(f"{attachment.name}/")
         raise UnfitError(
@@ -106,7 +106,7 @@ def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> C
     query = _sql("follow", rows=rows, **_optional(attachment))
     *counts, ids, before, after, repeated = one_row(cursor, query, values)
     refuse_repeated(attachment, repeated)
-    if len(ids):  # the trigger on `article` leaves this call to us during a sync
+    if len(ids):  # during a sync, the trigger on `article` does not make this call
         cursor.execute(_sql("edited"), {"ids": ids, "before": before, "after": after})
     return Counts(0, *counts)
 
@@ -126,7 +126,7 @@ def _optional(attachment: Attachment) -> dict[str, str]:
 def _titles(
     cursor: Cursor, attachment: Attachment, rows: str, values: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return titles with HTML tags or entities, and their plain texts; both empty unless bodies are HTML."""
+    """Return titles with HTML tags or entities, and their plain texts; no titles unless bodies are HTML."""
     plain: dict[str, str] = {}
     if attachment.html and "title" in attachment.columns:
         found = cursor.execute(_sql("titles", rows=rows), values).fetchall()
@@ -136,12 +136,12 @@ def _titles(
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """Rows of a page that differ from their articles, or articles of a page without a row."""
+    """Result for one page: the rows that differ from their articles, or the articles that have no row."""
 
     rows: list[tuple[str, str]]  # source_ids, each with the difference in words
     last: str | None  # source_id of the last row, after which the next page begins; None after the last page
     at: str | None = None  # time of change of the row `last`
-    latest: str | None = None  # latest time of a change
+    latest: str | None = None  # latest time of change on the page
 
 
 def find_changed(
@@ -168,7 +168,7 @@ def find_gone(cursor: Cursor, attachment: Attachment, before: Differing | None, 
 
 
 def _range(attachment: Attachment) -> dict[str, object]:
-    # The source_ids that begin with "NAME/" are below "NAME0", because "0" follows "/" in the collation "C".
+    # All source_ids that begin with "NAME/" sort before "NAME0", because "0" follows "/" in collation "C".
     return {"id": attachment.id, "first": f"{attachment.name}/", "end": f"{attachment.name}0"}
 
 
@@ -199,7 +199,7 @@ def find_noted(cursor: Cursor, attachment: Attachment) -> set[str] | None:
 
 
 def delete(cursor: Cursor, attachment_id: int, source_ids: Sequence[str]) -> int:
-    """Delete articles of a detached table; return how many. Needs the settle lock."""
+    """Delete articles of a detached table; return their number. Needs the settle lock."""
     cursor.execute(_SYNCING)
     values = {"source_ids": list(source_ids), "id": attachment_id}
     return cursor.execute(_sql("delete"), values).rowcount
@@ -210,6 +210,6 @@ def count_articles(cursor: Cursor, attachment: Attachment) -> int:
 
 
 def delete_some(cursor: Cursor, attachment: Attachment, limit: int) -> int:
-    """Delete some articles of a table that is being detached; return how many. Needs the settle lock."""
+    """Delete some articles of a table that is being detached; return their number. Needs the settle lock."""
     cursor.execute(_SYNCING)
     return cursor.execute(_sql("delete_some"), _range(attachment) | {"limit": limit}).rowcount

@@ -33,7 +33,7 @@ SELECT coalesce(max(id), 0) FROM dedup.outbox
 SELECT count(*) FROM dedup.refused_row WHERE attachment_id = %(id)s
 
 -- name: note_freed
--- Note again the refused rows whose source_id no article has any more.
+-- Note refused rows again if no article has their source_id any more.
 WITH freed AS (
     DELETE FROM dedup.refused_row r
     WHERE NOT EXISTS (SELECT FROM dedup.article WHERE source_id = r.source_id)
@@ -48,7 +48,7 @@ SELECT attachment_id, count(*), array_agg(source_id) FROM freed GROUP BY attachm
 SELECT source_id FROM dedup.article WHERE id = a.duplicate_of AND attachment_id = a.attachment_id OFFSET 0
 
 -- name: copied_rows
--- Select some copied rows; for copied tables this replaces the call of the table's function.
+-- Select copied rows by their source_ids. For copied tables, this query replaces a call of the table's function.
 (SELECT ${copied} FROM dedup.attached_copy c
  WHERE c.attachment_id = %(id)s AND c.source_id = ANY (${given}))
 
@@ -67,7 +67,7 @@ SELECT source_id FROM dedup.article WHERE id = a.duplicate_of AND attachment_id 
  ORDER BY c.changed_at, c.source_id LIMIT %(limit)s::integer)
 
 -- name: copied
--- Columns of a copied row, in the form in which the functions of a table return a row.
+-- Columns of a copied row, with the names and types of the columns that the functions of a table return.
 c.source_id, sha256(convert_to(c.text, 'UTF8')) AS text_hash, c.title, c.url, c.publication, c.language,
 c.published_at, c.byline, c.status, c.original, c.score, c.kept, c.changed_at
 
@@ -76,9 +76,9 @@ c.published_at, c.byline, c.status, c.original, c.score, c.kept, c.changed_at
 SELECT DISTINCT title FROM ${rows} AS r WHERE title ~ '[<&]'
 
 -- name: follow
--- Update articles from their rows. `rows`: a call of the function made for the table. `titles` and `plain`: titles with
--- tags, and the plain texts of these titles. Return how many articles are new, changed, deleted and refused; the ids of
--- articles that must be settled again, with their revisions before and after; and a repeated id, or null.
+-- Update articles from their rows. Return the numbers of new, changed, deleted and refused articles; the ids of changed
+-- articles that must be settled again, their old revisions and their new revisions; an id that several rows have, or
+-- null. `rows`: a call of a function of the table. `titles`: titles with tags. `plain`: these titles without tags.
 WITH state AS MATERIALIZED (
     SELECT g.source_id, v.source_id IS NOT NULL AS present, a.id, a.attachment_id, a.revision,
            a.published_at AS was_published_at, v.text_hash, coalesce(h.plain, v.title) AS title, v.url, v.publication, v.language,
@@ -140,9 +140,9 @@ SELECT (SELECT count(*) FROM inserted), (SELECT count(*) FROM updated), (SELECT 
 SELECT dedup.articles_edited(%(ids)s::bigint[], %(before)s::integer[], %(after)s::integer[])
 
 -- name: changed
--- Return the next rows that differ from their articles or lack the articles' marks, each with the difference; then the
--- source_id of the last row, the time of change of that row, the latest time of change on the page, and an id that
--- several rows have, or null. `page`: a call of the function made for the table.
+-- Read the next page of rows. Return the rows that differ from their articles, each with the difference in words; the
+-- source_id of the last row on the page, and its time of change; the latest time of change on the page; and an id that
+-- several rows have, or null. `page`: a call of a function of the table.
 WITH page AS MATERIALIZED (
     SELECT row_number() OVER () AS place, ${changed_at} AS at, ${kept} AS keeps, ${byline} AS wrote, v.* FROM ${page} AS v
 ), differing AS (
@@ -170,7 +170,7 @@ SELECT (SELECT array_agg(ARRAY[source_id, matter] ORDER BY place) FROM differing
        (SELECT source_id FROM page GROUP BY source_id HAVING count(*) > 1 LIMIT 1)
 
 -- name: gone
--- Return the next articles without rows, in the form of `changed`. `rows`: a call for the rows of the page.
+-- Return the next articles that have no row, with the columns of `changed`. `rows`: SQL for the rows of the page.
 WITH page AS MATERIALIZED (
     SELECT source_id FROM dedup.article
     WHERE source_id > %(first)s AND source_id < %(end)s AND attachment_id = %(id)s
@@ -181,7 +181,7 @@ SELECT (SELECT array_agg(ARRAY[p.source_id, 'the article has no row'] ORDER BY p
        (SELECT max(source_id) FROM page), NULL, NULL, NULL
 
 -- name: note
--- Store source_ids of rows in notes, at most `most` in one note; return the ids of the notes.
+-- Store source_ids of rows as notes; return the ids of the notes. `most`: maximum number of source_ids per note.
 INSERT INTO dedup.outbox (attachment_id, amount, source_ids)
 SELECT %(id)s::integer, count(*), array_agg(s.source_id)
 FROM (SELECT g.source_id, row_number() OVER () / %(most)s AS part

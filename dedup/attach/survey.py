@@ -17,15 +17,15 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-LOOKED_AT_ROWS = 100  # Rows checked with the lowest, and with the highest keys: new rows may differ
+LOOKED_AT_ROWS = 100  # Rows checked at each end of the key order, because new rows may differ
 TOLERATED = 20  # At most one in 20 bodies may look like HTML, since an article may be about HTML
 
 
-# Maximum number of sampled rows searched for repeated texts: if each of ten million rows has a copy, a sample
-# has about forty rows whose copy is in the sample, too. Reading the sample takes one or two seconds.
+# Maximum rows in the sample that is searched for repeated texts. If each of ten million rows has a copy, the
+# sample has about forty rows whose copy is also in the sample. Reading the sample takes one or two seconds.
 SAMPLED_ROWS = 20_000
 
-SAMPLED_CHARACTERS = (2_000, 64)  # Number of first characters compared: of a body; of any other column
+SAMPLED_CHARACTERS = (2_000, 64)  # Number of first characters compared: of a body, of other columns
 
 READERS = ("smallint", "integer", "bigint", "uuid")  # Types, besides text, of columns that may name readers
 
@@ -44,7 +44,7 @@ def articles_of(attachment: Attachment, percent: float = 100) -> Part:
 
 def refuse_rows(cursor: Cursor, attachment: Attachment, *, view: bool, html: bool | None) -> None:
     """Raise InputError if rows cannot be articles: rows of a view share a key or lack a key, rows lack a time
-    of change, or bodies look like HTML and `html` is None. `cursor`: its session may run the owner's code."""
+    of change, or bodies look like HTML and `html` is None. The session of `cursor` may run owners' code."""
     _refuse_keys(cursor, attachment, view=view)
     if attachment.html:
         need_extractor()
@@ -82,9 +82,9 @@ def warn_of_marks(cursor: Cursor, attachment: Attachment) -> list[str]:
     (amount,) = one_row(cursor, sql.SQL("SELECT count(*) {}").format(articles_of(attachment)))
     oids = [attachment.seen["oid"], *attachment.seen.get("parts", ())]
     names = [name for (name,) in cursor.execute(_sql("seen_by"), {"oids": oids}).fetchall()]
-    seen = "no trigger of yours fires then"
+    seen = "these updates fire no trigger"
     if names:
-        seen = f"{'a trigger' if len(names) == 1 else 'triggers'} of yours will fire then: {', '.join(names)}"
+        seen = f"these updates fire {'a trigger' if len(names) == 1 else 'triggers'}: {', '.join(names)}"
     return [
         f"the first backfill updates {counted(amount, 'row')} of {attachment.shown}, later backfills"
         f" update rows whose marks change; {seen}",
@@ -94,8 +94,8 @@ def warn_of_marks(cursor: Cursor, attachment: Attachment) -> list[str]:
 
 
 def warn_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
-    """Return a warning if texts are stored once per value of a column, such as per user of a feed reader."""
-    # If a feed reader stores a row per user and entry, the rows of all users but one become duplicates.
+    """Return a warning if each text is stored once per value of a column, such as once per user."""
+    # If a feed reader stores each entry once per user, all rows of an entry but one become duplicates.
     oid = attachment.seen["oid"]
     mapped = {*attachment.keys, *attachment.columns.values()}
     names = [
@@ -135,8 +135,8 @@ def warn_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
 
 
 def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -> int:
-    """Return how many values a column has if they are readers, else 0. Values are readers if most texts
-    repeat once per value. `rows`: text, outlet and value, in a sample of this `share` of all rows."""
+    """Return the number of values in a column if they seem to be readers, else 0. They seem to be readers if
+    most texts are stored once per value. `rows`: text, outlet and value. `share`: share of rows in `rows`."""
     texts: defaultdict[str, list[str]] = defaultdict(list)
     for text, _, value in rows:
         if value is not None:

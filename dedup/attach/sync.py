@@ -22,8 +22,8 @@ VACUUM_NOTES = 200_000  # Number of changes after which the space of old notes i
 
 
 def sync(database: Database, progress: Progress, stop: Callable[[], bool], *, again: bool = False) -> Counts:
-    """Apply the changes noted in the outbox. `again`: retry tables that could not be followed, even
-    during their pause. Raises BusyError: other sessions locked an article longer than `Timeouts.lock`."""
+    """Apply the changes noted in the outbox. `again`: also try tables that are paused after an error. Raises
+    BusyError: other sessions locked an article longer than `Timeouts.lock`."""
     return _Sync(database, progress, stop, again).run()
 
 
@@ -55,10 +55,10 @@ class _Sync:
             if last is not None:
                 after, taken = last, taken + taken_now
                 continue
-            # Whole tables come after the notes of rows, so that noted deletions do not count as a loss.
+            # Whole tables are compared last, so that rows whose deletion was noted do not count as lost.
             for attachment in tables.values():
                 self._compare(attachment)
-            # Notes become visible when committed, not in the order of their ids: read from the start again.
+            # A note with a lower id may be committed later, so the outbox is read from the start again.
             if not after or not (taken or tables):
                 break
             after, taken, tables = 0, 0, {}
@@ -116,7 +116,7 @@ class _Sync:
                 if attachment is not None and attachment.copied:
                     of = [note for note in of if not note[3] or note[0] in copied]
                 rows = [source_id for note in of for source_id in note[3] or ()]
-                if attachment is None:  # the table is detached
+                if attachment is None:  # the table was detached
                     done.gone += outbox.delete(cursor, attachment_id, rows)
                     taken += [note[0] for note in of]
                     done.notes += sum(note[2] for note in of)
@@ -125,7 +125,7 @@ class _Sync:
                     if rows:
                         with savepoint(cursor, attachment):
                             synced = outbox.sync(cursor, attachment, rows)
-                            # A row may seem to be gone only because row security hides it since `_look`.
+                            # If row security was switched on after `_look`, rows that it hides seem deleted.
                             if synced.gone and (words := drift.problems_of(cursor, attachment)):
                                 raise UnfitError(words[0])
                         done.add(synced)
@@ -143,7 +143,7 @@ class _Sync:
         return len(taken), found[-1][0], tables
 
     def _pull(self, after: int) -> set[int]:
-        """Copy the rows of the next notes of copied tables, as their owners; return the ids of the notes."""
+        """Copy the rows named by the next notes, in sessions of the owners; return the ids of these notes."""
         if not self._copied:
             return set()
         with self._database.transaction() as cursor:

@@ -365,8 +365,8 @@ def test_a_view_that_is_defined_anew_is_compared_by_the_next_backfill(
     assert set(right(database).status()) == {"mine/1"}
     owner.execute("DROP VIEW mine")
     assert settle(database).problems == [
-        f"{SCHEMA}.mine: the table is gone; either `dedup detach mine` deletes its articles, or"
-        " --table names another table: `dedup remap mine`"
+        f"{SCHEMA}.mine: the table is gone; delete its articles with `dedup detach mine`, or give"
+        " another table by --table: `dedup remap mine`"
     ]
     assert set(answer(database).marks) == {"mine/1"}
     owner.execute("CREATE VIEW mine AS SELECT * FROM published_posts")
@@ -497,7 +497,7 @@ def test_columns_of_marks_are_announced_with_what_they_cost(database: Database, 
     attachments = deduplicator(database).attachments
     told = attachments.attach(f"{SCHEMA}.news", **options, mark_columns=True, dry_run=True).told
     assert told[0].startswith("the first backfill updates 2 rows of newsroom.news")
-    assert told[0].endswith("a trigger of yours will fire then: touch")
+    assert told[0].endswith("these updates fire a trigger: touch")
     assert "the view news_marks of dedup has the same marks" in told[1]
     assert attachments.attach(f"{SCHEMA}.news", **options).told == []
 
@@ -513,4 +513,4 @@ def test_the_triggers_of_another_corpus_are_not_called_the_owners(database: Data
     with Operation(database.url, schema="cables") as cables:
         cables.uninstall()
     assert told[0].startswith("the first backfill updates 1 row of newsroom.news")
-    assert told[0].endswith("no trigger of yours fires then")
+    assert told[0].endswith("these updates fire no trigger")
