@@ -103,11 +103,11 @@ _HOMES = {
 
 __all__ = sorted(_HOMES)
 
-# These modules are imported at their first use, too: after `import dedup`, `dedup.server.start()` works.
+# Submodules that are imported at their first use: `dedup.server.start()` works after `import dedup`.
 _MODULES = ("errors", "frames", "metrics", "operation", "server", "watch", "worker")
 
 if not TYPE_CHECKING:
-    # Hide `__getattr__` from type checkers, which would then accept every name, even a misspelt one.
+    # Type checkers must not see `__getattr__`: they would accept every name, even a misspelt one.
 
     def __getattr__(name: str) -> Any:
         if name in _MODULES:

@@ -1,4 +1,4 @@
-"""Save a scraper's articles on disk while the database does not answer. Needs no packages of an extra."""
+"""Save a scraper's articles on disk while the database does not answer. Needs no further packages."""
 
 from dedup.base.extras import of_extra
 

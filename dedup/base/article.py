@@ -18,7 +18,7 @@ MAX_TEXT_CHARACTERS = 50_000_000
 """Upper limit of the setting `text_max_characters`. A text above this limit is refused with an InputError."""
 
 # In real news the longest title that we saw has 255 bytes, the longest address 910, the longest name of a
-# publication 89. RFC 5646 wants room for language tags of 35 bytes. Values above these limits are errors.
+# publication 89. RFC 5646 asks for 35 bytes for a language tag. Values above these limits are errors.
 MAX_FIELD_BYTES: dict[str, int] = {
     "source_id": MAX_SOURCE_ID_BYTES,
     "title": 16_384,
@@ -38,7 +38,7 @@ class Article:
         source_id: the caller's key for the article, unique in a corpus; 1 to 1,024 bytes of UTF-8.
         text: the body as plain text, at most 50,000,000 characters. An unreadable text is marked `failed`.
         title, url, publication, byline: for display and grouping; only the title of a short text is compared.
-            At most 16,384, 16,384, 4,096 and 4,096 bytes of UTF-8. The byline names author and agency.
+            Title and url: at most 16,384 bytes of UTF-8; others: 4,096. The byline names author and agency.
         published_at: when the article was published, in UTC.
         added_at: when the corpus first stored the article; None means now.
         language: ISO 639 code such as `en`, at most 64 bytes; None means the default of the corpus.
@@ -129,7 +129,7 @@ class Article:
         return f"Article({', '.join(shown)})"
 
 
-ARTICLE_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Article))  # Also column names
+ARTICLE_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Article))  # Also columns of the corpus
 
 
 def utf8_size(text: str) -> int:
@@ -138,7 +138,7 @@ def utf8_size(text: str) -> int:
 
 
 def stored_size(article: Article) -> int:
-    """Return the bytes of UTF-8 in all text fields of an article: the cost of sending it to the database."""
+    """Return the total size of an article's text fields, in bytes of UTF-8, as sent to the database."""
     values = (getattr(article, name) for name in ARTICLE_FIELDS)
     return sum(utf8_size(value) for value in (*values, as_json(article.kept)) if isinstance(value, str))
 
@@ -153,7 +153,7 @@ def storable(text: str) -> str:
 
 
 def short_text(name: str, value: str) -> str:
-    """Return a text field's value, cleaned by `storable`. Raises InputError: too long, or not a string."""
+    """Return the value of a field as `storable` leaves it. Raises InputError: too long, or not a string."""
     if not isinstance(value, str):
         raise InputError(f"{name} must be a string, not {type(value).__name__}")
     # A shortcut: a load checks millions of values, and nearly all are short ASCII.

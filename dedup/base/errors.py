@@ -8,7 +8,7 @@
         ├── RightsError ── MissingRightError
         └── SchemaError, StorageError, BusyError, CollisionError, EmbeddedServerError
 
-A message says what happened, to what object, and the next command to type. It quotes no password or article.
+A message names the object, the fault and the next command to type. It quotes no password and no article.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class NotFoundError(DedupError):
 
 
 class MachineError(DedupError):
-    """The machine lacks memory, or allows no more threads. No article text is the cause."""
+    """The machine lacks memory, or allows no more threads. The cause is not a single article."""
 
 
 class StuckError(DedupError):
@@ -88,7 +88,7 @@ class RightsError(DatabaseError):
 
 
 class MissingRightError(RightsError):
-    """The role lacks a privilege that a statement needs; a GRANT can solve this."""
+    """The role lacks a privilege that a statement needs, and that a GRANT can give."""
 
 
 class SchemaError(DatabaseError):
@@ -111,10 +111,10 @@ class EmbeddedServerError(DatabaseError):
     """The embedded server could not be started or stopped."""
 
 
-# A person has to act on these errors, so loops that wait for a database stop instead of trying again.
+# These errors last until a person acts. So a loop that waits for the database stops, and does not try again.
 LASTING = (LoginError, RightsError, SchemaError)
 
 
 def is_about_input(error: DatabaseError) -> bool:
-    """Return whether the database refused only the given value, such as one article, and works otherwise."""
+    """Return whether the database refused only one value, such as an article, but works for other values."""
     return type(error) is DatabaseError

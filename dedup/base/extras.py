@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
 DISTRIBUTION = "newsdedup"
-NOT_IN_SETUP = ("spark",)  # Missing in requirements/dev.txt, so `scripts/setup dev` does not install them
+NOT_IN_SETUP = ("spark",)  # Extras that `scripts/setup dev` does not install
 
 
 def installing(extra: str) -> str:

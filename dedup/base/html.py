@@ -24,7 +24,7 @@ MAX_TAGS = 20_000
 # lxml fails at 256 levels of nested elements; news pages have 20 to 40.
 MAX_DEPTH = 200
 MAX_ATTRIBUTES = 30
-# Longer values of attributes are cut: they are mostly encoded pictures, which have no text.
+# Longer values of attributes are cut, since most are encoded pictures without text.
 MAX_ATTRIBUTE_CHARACTERS = 300
 LOOKED_AT_CHARACTERS = 100_000  # Only the beginning of a text is tested for HTML
 
@@ -32,7 +32,7 @@ _DOCUMENT = re.compile(
     r"\s*(?:<!--.{0,1000}?-->\s*)?(?:<\?xml[^<>]*>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
 )
 _PAGE = re.compile(r"<(?:html|head|body|header|footer|nav|main|article)\b", re.I)
-"""Tags that only a whole page has. HTML without these tags is an article body: all its text counts."""
+"""Tags that only a whole page has. HTML without these tags is an article body, and all its text is kept."""
 _BLOCKS = (
     "address|article|aside|blockquote|br|caption|dd|div|dl|dt|figcaption|figure|footer|form|h[1-6]|header|hr|"
     "li|main|nav|ol|p|pre|section|table|tbody|td|tfoot|th|thead|tr|ul"
@@ -94,7 +94,7 @@ def extract(html: str) -> str:
         raise InputError(f"the HTML is longer than {MAX_HTML_CHARACTERS:,} characters")
     html = paired(html.replace("\0", "").encode("utf-8", "ignore").decode("utf-8"))
     found: Any = None
-    # Do not use the extractor for a fragment: it would drop text before the first block as a menu.
+    # A fragment is not given to the extractor, which would drop text before the first block as a menu.
     if _PAGE.search(html):
         # Hostile HTML can cause any exception in a parser. All the text of the page is used in that case.
         with suppress(Exception):
@@ -146,7 +146,7 @@ def plain_title(title: str) -> str:
 
 
 def take_out(found: dict[str, Any], page: str | None) -> None:
-    """Set `found["text"]` to the text of `page`, if a page is given; remove HTML from `found["title"]`."""
+    """Set `found["text"]` to the text of `page`, if given. Remove HTML from `found["title"]`."""
     if page is not None:
         found["text"] = extract(page)
     if isinstance(title := found.get("title"), str):
@@ -167,14 +167,14 @@ def need_extractor() -> Callable[[str], Any]:
         raise InputError(f"HTML needs trafilatura: run `{installing('html')}`") from None
     for name in ("trafilatura", "htmldate", "courlan", "justext"):
         logger = logging.getLogger(name)
-        # Silence these libraries, which log every broken page, unless the program set the level of a logger.
+        # These libraries log every broken page. Silence them, unless the program has set the logger's level.
         if logger.level == logging.NOTSET:
             logger.setLevel(logging.CRITICAL + 1)
     return partial(trafilatura.extract, output_format="txt", favor_recall=True, include_comments=False)
 
 
 Token = tuple[str, str, str]
-"""One of ("text", "", text), ("open", name, attributes), ("close", name, ""), ("data", "", JSON-LD)."""
+"""Part of a page: ("text", "", text), ("open", tag, attributes), ("close", tag, "") or ("data", "", JSON)."""
 
 
 def _tokens(html: str) -> Iterator[Token]:

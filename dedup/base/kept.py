@@ -11,7 +11,7 @@ from typing import Any
 from dedup.base.errors import InputError
 
 # dedup/attach/functions.py has the same limits for attached tables.
-KEPT_CHARACTERS = 4_096  # A longer text is cut; another value with a longer JSON form is left out
+KEPT_CHARACTERS = 4_096  # A longer text is cut; any other value is left out if its JSON is longer
 KEPT_NAMES = 1_000  # Maximum number of kept values per article
 
 
@@ -19,7 +19,7 @@ def kept_values(given: Any) -> dict[str, Any] | None:
     """Return the values to store with an article, without nulls; None if no value is left.
 
     Times become ISO 8601, decimals become floats; NUL, lone surrogates, NaN and infinity are left out.
-    Raises InputError (never quotes a value): not a mapping, too many names or levels, or a type not in JSON.
+    Raises InputError (which quotes no value): not a mapping, too many names, too deep, or a type not in JSON.
     """
     if not isinstance(given, Mapping):
         raise InputError(f"kept must be an object of names and values, not {type(given).__name__}")

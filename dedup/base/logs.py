@@ -33,9 +33,9 @@ def configure(format_: LogFormat = "text", level: LogLevel = "info") -> None:
 
 
 def settled(report: BackfillReport, seconds: float | None = None) -> None:
-    """Log the counts of a backfill report with the logger `dedup.worker`; as a warning if texts failed.
+    """Log the counts of a backfill report with the logger `dedup.worker`; warn if articles failed.
 
-    `seconds`: the duration of one round of a worker. None means a whole run, logged with `deferred`.
+    `seconds`: the duration of a worker's round. None means a whole backfill; then `deferred` is logged, too.
     """
     counts = {name: getattr(report, name) for name in COUNTS}
     if report.archived:  # Only a corpus with a window archives articles

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Literal
 
 EngineName = Literal["auto", "postgres", "memory"]
-"""`postgres` finds related articles by database indexes, `memory` in memory; `auto` takes the faster one."""
+"""`postgres` finds related articles by database indexes, `memory` in memory; `auto` uses the faster one."""
 
 ENGINE_NAMES: tuple[EngineName, ...] = ("auto", "postgres", "memory")
 
 # A transaction that settles a batch of this size takes 0.25 seconds if few of the articles are related.
 BATCH_ARTICLES = 1_000
 
-MAX_BATCH = 100_000  # Maximum of articles per backfill transaction; more would lock the corpus for too long
+MAX_BATCH = 100_000  # Maximum number of articles per transaction; more would lock the corpus for too long
 
 # Minimum memory of the memory engine, in bytes. With less, the engine would read the corpus many times.
 MIN_MEMORY = 16_000_000

@@ -74,7 +74,7 @@ def runs(*columns: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray
 def ranges(
     starts: npt.NDArray[np.integer[Any]] | int, counts: npt.NDArray[np.integer[Any]]
 ) -> npt.NDArray[np.int64]:
-    """Return joined integer ranges. Range i has `counts[i]` integers, from `starts[i]` or a common start."""
+    """Return ranges of integers, joined: `counts[i]` integers from `starts[i]`, or from one common start."""
     ends = np.cumsum(counts, dtype=np.int64)
     found: npt.NDArray[np.int64] = np.repeat(starts - (ends - counts), counts)
     found += np.arange(len(found))
@@ -85,7 +85,7 @@ class Components:
     """Connected components of a graph of `size` items; edges (pairs of items) can be added step by step."""
 
     def __init__(self, size: int) -> None:
-        # Each item points to itself (at first) or to an item of its component with a smaller number.
+        # Each item points at first to itself, later to an item of its component with a smaller number.
         self._above = np.arange(size, dtype=np.int32)
 
     def join(self, pairs: Pairs) -> None:
@@ -100,7 +100,7 @@ class Components:
         return self._ends(np.arange(len(self._above), dtype=np.int32))
 
     def _ends(self, things: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Follow the pointers of some items to the end, and return the items there."""
+        """Return for each item the last item of the chain of pointers that begins there."""
         while True:
             # Path halving (Tarjan and van Leeuwen 1984): each step doubles the length of the pointers, so a
             # chain of n pointers takes log n steps.

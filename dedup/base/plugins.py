@@ -23,7 +23,7 @@ EXTRAS = "dedup.extras"
 
 @cache
 def declared(group: str) -> dict[str, EntryPoint]:
-    """Return the plug-ins of a group, sorted by name. If several have the same name, dedup's own is used."""
+    """Return the entry points of a group by name. If several have the same name, dedup's own is used."""
     from importlib.metadata import entry_points  # A slow import, seldom needed
 
     found: dict[str, EntryPoint] = {}
@@ -42,7 +42,7 @@ def loaded(group: str, name: str) -> Any:
     try:
         return point.load()
     except (Exception, SystemExit) as error:
-        # Do not warn if a user deleted the folder of an extra of dedup: only its entry points remain.
+        # Do not warn if a user deleted the folder of one of dedup's extras: its entry points remain.
         extra = ".".join(point.module.split(".")[:3])
         removed = isinstance(error, ModuleNotFoundError) and error.name in (extra, EXTRAS)
         if not (removed and extra.startswith(EXTRAS)):

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-# These characters are invisible, but Persian, the scripts of India and composed emoji need them.
+# Invisible characters that are allowed: Persian, the scripts of India and composed emoji need them.
 JOINERS = "\u200c\u200d"
 REPLACEMENT = "\ufffd"
 
@@ -47,7 +47,7 @@ def guarded(text: str) -> str:
 
 
 def as_json(value: Any, *, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
-    r"""Return a value as JSON text, with harmful characters as \uXXXX; `default` goes to `json.dumps`."""
+    r"""Return a value as JSON text, with harmful characters as \uXXXX. `default`: as in `json.dumps`."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, default=default)
     return text if text.isprintable() else _NOT_ASCII_NOR_LINE_FEED.sub(_escaped, text)
 

@@ -30,7 +30,7 @@ class SilentProgress:
 
 
 class Steps:
-    """Counter of a stage: the finished steps, and the total number of steps, which never shrinks."""
+    """Counter of the finished steps and of all steps of a stage. The number of all steps never shrinks."""
 
     def __init__(self, total: int | None) -> None:
         self.done, self.total = 0, total

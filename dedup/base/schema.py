@@ -13,7 +13,7 @@ from dedup.base.errors import InputError
 DEFAULT = "dedup"
 VARIABLE = "DEDUP_SCHEMA"  # Environment variable with the schema; unset or empty means `DEFAULT`
 
-# Postgres cuts names at 63 bytes. Trigger names append up to 23 to a schema: `NAME_123456789_marks_update`.
+# Postgres cuts names at 63 bytes. A trigger's name adds up to 23 bytes: `SCHEMA_123456789_marks_update`.
 MAX_BYTES = 40
 
 _WORDS = """
@@ -41,7 +41,7 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 def chosen(given: str | None = None) -> str:
-    """Return the schema: `given`, else `DEDUP_SCHEMA`, else `DEFAULT`. Raises InputError: not allowed."""
+    """Return the schema: `given`, else `DEDUP_SCHEMA`, else `DEFAULT`. Raises InputError: a bad name."""
     name = os.environ.get(VARIABLE) or DEFAULT if given is None else given
     if not isinstance(name, str):
         raise InputError(f"the name of a schema must be a string, not {type(name).__name__}")
@@ -62,8 +62,8 @@ def program(schema: str) -> str:
 
 
 def outer(schema: str) -> str:
-    """Return a name for objects outside the schema, such as the workers' channel and session parameters."""
-    # The schema alone is not a safe prefix: Postgres reserves some prefixes of session parameters (plpgsql).
+    """Return a name for things of a corpus outside its schema: the workers' channel, session parameters."""
+    # The schema alone is not safe: Postgres reserves some prefixes of session parameters, such as plpgsql.
     return DEFAULT if schema == DEFAULT else f"{DEFAULT}_{schema}"
 
 

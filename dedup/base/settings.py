@@ -54,9 +54,9 @@ class Settings:
         1_000_000, "fingerprint", "maximum length; longer texts are marked failed", 1_000, MAX_TEXT_CHARACTERS
     )  # fmt: skip
     text_min_words: int = _setting(
-        # Shorter texts match if they share a template. At 20, 2.6 % of the marks on short newswire and a
-        # sixth on a small set are unconfirmed; at 24, 0.4 % and 0 %. 22 to 30 work (scripts/recall.py).
-        24, "fingerprint", "minimum of words; shorter texts match only if title and text are equal", 1, 1_000
+        # Shorter texts match if they share a template. At 20 words, 2.6 % of the marks on short newswire are
+        # unconfirmed (a sixth on a small set); at 24 words, 0.4 % (0 %). 22 to 30 work (scripts/recall.py).
+        24, "fingerprint", "minimum number of words; shorter texts match by equal title and text", 1, 1_000
     )  # fmt: skip
     sentence_min_characters: int = _setting(
         20, "fingerprint", "minimum number of normalised characters for a sentence to count", 1, 1_000
@@ -66,7 +66,7 @@ class Settings:
         "", "fingerprint", "space-separated words that start a shingle, instead of stop_word_length"
     )
     signature_size: int = _setting(
-        # One byte per value. 256 bytes have half the error of 64 values of four bytes, in the same space.
+        # A value takes one byte. 256 values have half the error of 64 four-byte values, in the same space.
         256, "fingerprint", "MinHash values per signature", 4, 1_024
     )  # fmt: skip
     bands: int = _setting(16, "fingerprint", "LSH bands: buckets per article", 1, 128)
@@ -77,7 +77,7 @@ class Settings:
     )  # fmt: skip
     damaged_print: str = _setting(
         # Damaged-print signatures double the space per article; only archives of scanned papers need them.
-        "off", "fingerprint", "whether misread reprints are found: for archives of scanned papers",
+        "off", "fingerprint", "find reprints with misread letters: only for archives of scanned papers",
         choices=("off", "on"),
     )  # fmt: skip
     common_stories: int = _setting(
@@ -89,22 +89,22 @@ class Settings:
     duplicate_signature_jaccard: float = _setting(
         # In a chain of versions, a late version can differ much from the first one, which is the original: at
         # 0.7, 5 % of the pairs in a set of such chains are missed; at 0.6, 2 %.
-        0.6, "rule", "minimum signature Jaccard of duplicates, in a shared bucket", 0, 1
+        0.6, "rule", "minimum signature Jaccard of duplicates that share a bucket", 0, 1
     )  # fmt: skip
     similar_sentence_jaccard: float = _setting(0.3, "rule", "minimum sentence Jaccard of similar pairs", 0, 1)
     similar_signature_jaccard: float = _setting(
-        0.3, "rule", "minimum signature Jaccard of similar pairs, in a shared bucket", 0, 1
+        0.3, "rule", "minimum signature Jaccard of similar pairs that share a bucket", 0, 1
     )
     similar_containment: float = _setting(
-        0.7, "rule", "minimum share of the shorter article that is in the longer one, to be similar", 0, 1
+        0.7, "rule", "minimum share of the shorter article that is in the longer one, for similar pairs", 0, 1
     )
     evidence_sentences: int = _setting(
-        # Values from 1 to 6 give equal results. 2 is used: a page with one sentence left is not an article.
-        2, "rule", "minimum number of shared sentences of duplicates by sentences", 1, 100
+        # Values from 1 to 6 give equal results. 2 excludes pages with only one sentence.
+        2, "rule", "minimum number of shared sentences for duplicates by sentences", 1, 100
     )  # fmt: skip
     evidence_shingles: int = _setting(
         # Different price tables have the same 4 to 6 shingles; short prose has 8. Values from 5 to 10 work.
-        8, "rule", "minimum number of shingles in each of two duplicates by signature", 1, 10_000
+        8, "rule", "minimum number of shingles in each article for duplicates by signature", 1, 10_000
     )  # fmt: skip
     containment_sentences: int = _setting(
         3, "rule", "minimum number of shared sentences for containment by sentences", 1, 100
@@ -116,15 +116,15 @@ class Settings:
     similar_pairs: int = _setting(
         # Thousands of pages from one template can be similar to each other; without a maximum, the number of
         # stored pairs would grow with the square of the number of pages.
-        50, "rule", "maximum number of pairs of an article with earlier ones; the best are kept", 1, 10_000
+        50, "rule", "maximum number of stored pairs with earlier articles; the best are kept", 1, 10_000
     )  # fmt: skip
     canonical_order: str = _setting(
         "published", "rule", "time that decides which article is earlier; use added if strangers can write",
         choices=("published", "added"),
     )  # fmt: skip
     earliest_year: int = _setting(
-        # The first printed newspapers are from 1605, so an older date is wrong, such as 0001 or 1601, where
-        # two kinds of computer clocks start. 1970, where a third kind starts, can be right.
+        # The first printed newspapers are from 1605, so an older date is wrong. Three kinds of computer
+        # clocks start in 0001, 1601 and 1970, so these years may mean a missing date; but 1970 can be right.
         1605, "rule", "a published_at before this year counts as missing; set it to your first year", 1, 9999
     )  # fmt: skip
     keep_window: str = _setting(
@@ -196,7 +196,7 @@ WINDOW_FORM = "a number of days, weeks or years such as 90d, 12w or 2y, up to 99
 
 
 def window_days(given: str) -> int | None:
-    """Return the number of days in a duration, 730 for `2y`; None if it does not match `WINDOW_FORM`."""
+    """Return the number of days in a duration: 730 for `2y`. Return None if its form is not `WINDOW_FORM`."""
     found = re.fullmatch(r"([1-9][0-9]{0,5})([dwy])", given.strip())
     days = int(found[1]) * WINDOW_UNITS[found[2]] if found else 0
     return days if 0 < days <= 999 * WINDOW_UNITS["y"] else None
@@ -207,7 +207,7 @@ HASH_KEY_CHARACTERS = 32
 
 
 def masked(secret: str) -> str:
-    """Return a text with a short hash to show in place of a secret; return "" for the empty secret."""
+    """Return a text that shows only a short hash of a secret; "" for the empty secret."""
     return secret and f"set (id {hashlib.blake2b(secret.encode(), digest_size=4).hexdigest()})"
 
 

@@ -11,7 +11,7 @@ from dedup.base.errors import InputError
 
 VARIABLE_PREFIX = "DEDUP_TIMEOUT_"
 
-LONGEST = 24 * 86_400.0  # Seconds; Postgres holds timeouts as 31 bits of milliseconds, 24.8 days
+LONGEST = 24 * 86_400.0  # Seconds in 24 days; Postgres stores milliseconds in 31 bits, at most 24.8 days
 
 
 @dataclass(frozen=True, slots=True)

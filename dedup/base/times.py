@@ -92,7 +92,7 @@ def parse_time(
 
 
 def as_utc(value: datetime, name: str) -> datetime:
-    """Return a time in UTC; a time without a zone is UTC. Raises InputError: pandas' NaT, or a bad year."""
+    """Return a time in UTC; a time without a zone is UTC. Raises InputError: NaT of pandas, or a bad year."""
     if type(value) is not datetime:  # A pandas.Timestamp: drop its nanoseconds
         if value != value:  # NaT, which differs from itself
             raise InputError(f"{name} is not a time; leave it out if there is no time")
@@ -159,7 +159,7 @@ def _from_digits(sign: str, whole: str, fraction: str) -> datetime | None:
 
 
 def _from_days(days: float) -> datetime:
-    """Return the time of a day count: to the minute if its decimals are no finer, else to the second."""
+    """Return a spreadsheet's day count as a time: to the minute if the decimals fit, else to the second."""
     seconds = days * 86_400
     minute = round(seconds / 60) * 60
     places = len(repr(days).partition(".")[2])
@@ -182,6 +182,6 @@ def _from_iso(text: str) -> datetime | None:
 
 
 def back_off(first: float, most: float, failures: int) -> float:
-    """Return the seconds before the next attempt: `first` doubled `failures` times, but at most `most`."""
+    """Return the seconds before the next attempt: `first`, doubled after each failure, up to `most`."""
     # The maximum exponent of 30 keeps 2.0 ** failures from overflowing.
     return min(first * 2.0 ** min(failures, 30), most)

@@ -11,14 +11,14 @@ from dedup.base.words import counted
 StatusName = Literal["unique", "similar", "duplicate", "pending", "failed"]
 """The values of `rules.marks.Status`, for type checkers and the option `--status`."""
 
-# Maximum count of unsettled articles. Counting that many takes 0.2 ms of each call, and callers need no
-# larger number. The SQL function `submit_new` has the same limit.
+# Unsettled articles are counted only up to this number, which takes 0.2 ms per call. Callers need no larger
+# number. The SQL function `submit_new` has the same limit.
 UNSETTLED_LIMIT = 1_000
 
 # Maximum number of matches in a verdict. An article from a template can be similar to thousands of others.
 MATCHES_LIMIT = 50
 
-COPIES_LIMIT = 10_000  # Maximum count of copies
+COPIES_LIMIT = 10_000  # Copies are counted only up to this number
 COPIES_SHOWN = 3  # Maximum number of copies that a verdict names as text
 
 
@@ -66,11 +66,11 @@ class Verdict(Answer):
         score: score of the pair with duplicate_of, or the highest score of the similar pairs; from 0 to 1.
         reason: the rule that decided, see `Match.rule`; or why the article failed or is pending.
         matches: the articles that caused the verdict, the best first; at most `MATCHES_LIMIT`.
-        unsettled: number of other articles that wait for a backfill; at most 10,000.
-        archived: True if the article is older than the window: no longer compared, so its mark stays.
+        unsettled: number of other articles that wait for a backfill, counted up to 1,000.
+        archived: True if the article is older than the window: it is not compared, so its mark stays.
         copies: articles that are now copies of the judged article, even if they were added before it; for a
-            look-up, the present originals that would become copies. Best first; at most `MATCHES_LIMIT`.
-        copy_count: number of copies; at most 10,000.
+            look-up, the originals that would become its copies. Best first; at most `MATCHES_LIMIT`.
+        copy_count: number of copies, counted up to 10,000.
     """
 
     id: str | None

@@ -46,7 +46,7 @@ def span(time: timedelta) -> str:
 
 
 def later(time: timedelta | None) -> str:
-    """Return the time since the first article as text; "unknown" for None.
+    """Return the time that passed since the first article, as text; "unknown" for None.
 
     >>> later(timedelta(0)), later(timedelta(minutes=90)), later(timedelta(minutes=-3))
     ('first', '+1 h 30 min', '−3 min')
@@ -108,7 +108,7 @@ def first_words(text: str) -> str:
 
 
 class Called(Protocol):
-    """Type of articles in answers: a title or, if there is no title, the first words of the text."""
+    """Type of an article in an answer: with its title, or with the first words of its text instead."""
 
     @property
     def title(self) -> str | None: ...

@@ -1,4 +1,4 @@
-"""Read dates in the forms that people write: `28/09/2016 14:30`, `5. März 2018`, `2018年6月1日`. Pure.
+"""Read dates in the forms that people write: `28/09/2016 14:30`, `5. März 2018`, `2018年6月1日`.
 
 `times.py` reads ISO 8601 and numbers. `scripts/month_names.py` makes the table of names from Unicode's CLDR.
 """
@@ -70,14 +70,14 @@ class SeveralMonthsError(ValueError):
 def written(
     text: str, day_first: bool | None = None, languages: Collection[str] | None = None
 ) -> datetime | None:
-    """Return the time that a text states, with a zone only if the text has one; None if it states no time.
+    """Return the time in a text, with a zone if the text has a zone. Return None if the text has no time.
 
     Args:
-        day_first: whether the day is the first of three numbers. If None, three numbers are read only with
-            the year first, and `6 Jul 26` only with a clock time.
-        languages: languages that decide the month if its name means different months.
+        day_first: whether the day is the first of three numbers. If None, three numbers are read only if
+            the year is first, and `6 Jul 26` only if a time of day is given.
+        languages: languages to use if the name of the month means different months.
 
-    Raises ValueError: an impossible time, such as 30 February. Raises SeveralMonthsError: ambiguous name.
+    Raises ValueError: an impossible time, such as 30 February. Raises SeveralMonthsError: ambiguous month.
     """
     text = " ".join(text.split())
     clocks = [*re.finditer(_CLOCK, text)]
@@ -136,7 +136,7 @@ def _day(
 
 
 def languages_of(text: str) -> frozenset[str] | None:
-    """Return the languages that have the month name in a text; None if it is English, or no name is found."""
+    """Return the languages that have the month name in a text; None if the name is English or missing."""
     split = _split(" ".join(re.sub(_CLOCK, " ", text).split()))
     meanings = split and _meanings(*split[1:])
     return frozenset(meanings) if meanings and "en" not in meanings else None
@@ -154,7 +154,7 @@ def _named(text: str, languages: Collection[str] | None, short_years: bool) -> t
         return int(first), month, int(second)
     if len(first) > 2 or len(second) not in (2, 4):
         return None
-    # `6 Jul 26` could also mean 26 July 2006, so it needs `short_years`. Nobody writes `July 6, 26`.
+    # `6 Jul 26` could also mean 26 July 2006, so it needs `short_years`. `July 6, 26` is not used.
     if len(second) == 2 and not (short_years and re.search(r"\d[^\d]*[^\W\d_][^\d]*\d", text)):
         return None
     return _year(second), month, int(first)
@@ -181,7 +181,7 @@ def _split(text: str) -> tuple[list[str], tuple[str, ...]] | None:
 
 
 def _meanings(words: tuple[str, ...]) -> dict[str, int] | None:
-    """Return language -> month for the month name in `words`; other words must be weekdays or fillers."""
+    """Return language -> month for the month name in `words`; None if other words are not fillers."""
     for names in _KNOWN:
         months, others = names()
         runs = [(i, j) for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
@@ -220,7 +220,7 @@ def _english() -> Names:
 
 @cache
 def table_of(part: str) -> Names:
-    """Return the names of a part: "press" has the languages to try first, "all" has all of CLDR."""
+    """Return the month names of frequent languages (`part` "press") or of all languages in CLDR ("all")."""
     months, others = json.loads((resources.files("dedup.base") / "month_names.json").read_bytes())[part]
     return months, frozenset(others)
 

@@ -32,10 +32,10 @@ from dedup.base.written import SeveralMonthsError, languages_of, written
 
 TIMES = ("published_at", "added_at")
 
-MOST_LOST = 10  # At most one in ten dates of a column may be lost unless the user allows more
-AGREEING = 10  # Fewer than one in ten of the dates that show an order may show the opposite order
+MOST_LOST = 10  # At most one in ten dates of a column may be unreadable, unless the user allows more
+AGREEING = 10  # Dates that show an order agree if fewer than one in ten shows the opposite order
 EXAMPLES = 3
-EXAMPLE_CHARACTERS = 40  # Maximum length of a shown value: a longer value may be text of an article
+EXAMPLE_CHARACTERS = 40  # Longer values are not shown, since they may be text of an article
 
 _TRIED = datetime(2017, 5, 26, tzinfo=UTC)
 
@@ -52,11 +52,11 @@ def check_format(form: str) -> None:
 
 @dataclass(slots=True)
 class DateColumn:
-    """Counts of the dates of a field, and examples."""
+    """Counts of the dates of one field, and examples of bad dates."""
 
     given: int = 0
     lost: int = 0  # count of dates that are present but unreadable
-    order: str | None = None  # explanation of the order in which dates of three numbers are read
+    order: str | None = None  # chosen order and its reason, such as "day first: the dates have full stops"
     examples: list[str] = field(default_factory=list)  # first short dates that are unreadable or ambiguous
 
     def add_example(self, value: str) -> None:
@@ -76,18 +76,18 @@ class _ColumnCounts(DateColumn):
     alike: int = 0  # dates that are the same in both orders, such as 05/05/2018
     day: int = 0  # dates that are valid only with the day first
     month: int = 0  # dates that are valid only with the month first
-    open: int = 0  # dates with slashes or hyphens that are valid but differ in both orders
-    dotted: int = 0  # dates with full stops that are valid but differ in both orders
-    named: Counter[frozenset[tuple[str, int]]] = field(default_factory=Counter)  # dates by (language, month)
-    languages: set[str] | None = None  # languages that know every month name so far
+    open: int = 0  # dates with slashes or hyphens that mean two different days, such as 05/06/2018
+    dotted: int = 0  # dates with full stops that mean two different days, such as 05.06.2018
+    # Number of dates with an ambiguous month name, by the meanings (language, month) of the name.
+    named: Counter[frozenset[tuple[str, int]]] = field(default_factory=Counter)
+    languages: set[str] | None = None  # languages that have all month names read so far
 
     def narrow(self, languages: Iterable[str]) -> None:
-        """Keep only languages in `languages`, which lists the languages that know the latest month name."""
         self.languages = set(languages) if self.languages is None else self.languages & set(languages)
 
 
 class Dates:
-    """Reader of a file's dates. `form`, `day_first`: options `date_format`, `day_first` of `Reading`."""
+    """Reader of the dates of a file. `form` is the option `date_format`; `Reading` explains the options."""
 
     def __init__(self, form: str | None = None, day_first: bool | None = None) -> None:
         self._form, self._day_first = form, day_first
@@ -96,14 +96,14 @@ class Dates:
         self._columns: set[str] = set(TIMES) if form or day_first is not None else set()
 
     def convert(self, found: dict[str, Any]) -> None:
-        """Replace texts by times, in columns whose dates need a known format, order or language."""
+        """Replace a text by a time in each column that needs a known date format, order or language."""
         for name in self._columns:
             value = found.get(name)
             if isinstance(value, str) and (time := self._parse(name, value)):
                 found[name] = time
 
     def scan(self, rows: Iterable[dict[str, Any]]) -> dict[str, DateColumn]:
-        """Find out how the dates in the columns of `rows` are written; return counts by field."""
+        """Find out how the dates of each column are written. Return the counts for each field."""
         looked = {name: _ColumnCounts() for name in TIMES}
         for row in rows:
             for name in TIMES:
@@ -181,14 +181,14 @@ class Dates:
         for meanings, count in looked.named.items():
             months = {month for language, month in meanings if language in self._languages[name]}
             lost += count * (len(months) != 1)
-        # If no date needs an order, dates of three numbers are the same in both orders: True reads them all.
+        # If dates of three numbers are all like 05/05/2018, either order is right: choose one, to read them.
         self._first[name] = True if first is None and not numbered else first
         said = f"{'day' if first else 'month'} first: {order}" if numbered and first is not None else None
         return DateColumn(looked.given, lost, said, looked.examples)
 
 
 def refuse_many(file: str, name: str, column: DateColumn, seen: str) -> None:
-    """Raise InputError if more than one in `MOST_LOST` dates is lost. `seen`: what was stored, in words."""
+    """Raise InputError if over a tenth of the dates are lost. `seen`: text such as "nothing was stored"."""
     if column.lost * MOST_LOST <= column.given:
         return
     such = f", such as {', '.join(map(repr, column.examples))}" if column.examples else ""
@@ -210,5 +210,5 @@ def _parse_in_order(value: str, day_first: bool) -> datetime | None:
 
 @lru_cache(maxsize=1_000)
 def _find_languages(form: str) -> frozenset[str] | None:
-    """Return the possible languages of a date; `form`: the date with each number replaced by 1."""
+    """Return the possible languages of a date. The caller replaces each number by 1, for the cache."""
     return languages_of(form) if any(c.isalpha() for c in form) else None

@@ -1,8 +1,8 @@
 """Read records from CSV and TSV with a header, by the rules of RFC 4180.
 
 A row may span several lines. A broken row becomes a record with the reason, and reading continues with the
-next row. The delimiter of CSV is the character that gives the most known names in the header. If no character
-gives a known name, it is the character that gives the most columns, in the header and in most rows alike.
+next row. The delimiter of CSV is the character that gives the most known names in the header. If no name is
+known, the character that gives the most columns is used, if most rows have as many columns as the header.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from dedup.files.record import (
 from dedup.files.report import Understanding
 from dedup.files.source import UTF8, LineSource, guess_encoding
 
-CSV_DELIMITERS = (",", ";", "\t", "|")  # In the order of trial; of equally good delimiters the first wins
-ROWS_LOOKED_AT = 10  # Maximum number of lines read below a header in which no field is known
-# Largest limit that csv accepts on every system: a C long, of 32 bits on Windows. `_CsvLines` is stricter.
+CSV_DELIMITERS = (",", ";", "\t", "|")  # If several fit equally well, the first is used
+ROWS_LOOKED_AT = 10  # Maximum number of rows used to find the delimiter if no name of the header is known
+# Largest limit that csv accepts everywhere: a C long has 32 bits on Windows. `_CsvLines` has lower limits.
 CSV_FIELD_CHARS = 2**31 - 1
 
 
@@ -51,12 +51,12 @@ class _CsvLines(Iterator[str]):
 
     @property
     def raw(self) -> bytes:
-        """Current record as read, or its `Beginning` if the record is too large."""
+        """Bytes of the current record; a `Beginning` if the record is too large."""
         raw = self.record[0] if len(self.record) == 1 else b"\n".join(self.record)
         return raw if len(raw) == self.size else make_beginning(raw, self.size, 0)
 
     def raw_with(self, partial: bytes) -> bytes:
-        """Add the last, incomplete line of a truncated file to the current record, and return the record."""
+        """Add the incomplete last line of a truncated file to the current record, and return its bytes."""
         if len(self.record) == self.count:
             self.record.append(partial)
         self.size += (self.count > 0) + (partial.length if isinstance(partial, Beginning) else len(partial))
@@ -64,7 +64,7 @@ class _CsvLines(Iterator[str]):
         return self.raw
 
     def __next__(self) -> str:
-        within = bool(self.record)  # csv reads a further line of a record only within quotes
+        within = bool(self.record)  # csv asks for a second line only while a quote is open
         line = self._read_line()
         self.record.append(line)
         broken = isinstance(line, Beginning)
@@ -191,7 +191,7 @@ def read_csv(
 
 
 def _get_delimiter(lines: Iterator[tuple[int, bytes]], plan: Plan) -> tuple[Iterator[tuple[int, bytes]], str]:
-    """Return an iterator of all lines, including the lines already read, and the delimiter."""
+    """Return the lines unchanged, and the delimiter that fits the first lines."""
     read: list[tuple[int, bytes]] = []
     header = ""
     for number, line in lines:

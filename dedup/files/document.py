@@ -1,9 +1,9 @@
 """Cut JSON that is not one object per line into pieces, one per article, which `jsonl.py` then parses.
 
-Such files hold an array of articles, the answer of a service with such an array, or objects that span several
-lines. The articles are cut out by counting brackets outside strings. So a bad article does not affect other
-articles, an article that is too long is never held in memory, and a refused article can be shown unchanged. A
-streaming parser such as ijson would stop at the first invalid byte, and would build values of any size.
+Such files hold an array of articles, an answer of a web service that contains such an array, or objects that
+span several lines. The articles are cut out by counting brackets outside strings. So a bad article does not
+affect other articles, memory never holds an article that is too long, and a refused article can be shown as
+read. A streaming parser such as ijson stops at the first invalid byte, and builds values of any size.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ LISTS = frozenset(
 )  # fmt: skip
 """Keys under which the JSON answers of web services hold their lists of articles."""
 
-LOOKED_AT_BYTES = 65_536  # First bytes searched for the list of articles: little precedes the list
-ENDLESS_BYTES = 4_096  # A file without a line end in its first 4,096 bytes may be a single line
+LOOKED_AT_BYTES = 65_536  # The list of articles must begin within these first bytes of the file
+ENDLESS_BYTES = 4_096  # If the first 4,096 bytes have no line end, the file may be a single line of JSON
 
 NO_LIST = "the value has no list of articles under the keys where the first value has one"
 ENDS_EARLY = "the JSON ends within an article or a list of articles: the rest of the file is missing"
 
 Path = tuple[str, ...]  # Keys that lead to the list of articles; () if the file itself is the list
 
-_KEY_BYTES = 200  # Kept, at most, of the bytes before a bracket, to find the key whose value it opens
+_KEY_BYTES = 200  # Number of bytes before a bracket that are searched for the key of its value
 _OPENING, _CLOSING, _BETWEEN = (b"{", b"["), (b"}", b"]"), b" \t\r\n,"
 
 # Patterns are compiled when first used: every command imports this module, but nearly all files are JSONL.
-# The closing quote is optional: otherwise an unclosed string would be searched again from each of its quotes.
+# The closing quote is optional: a search for it would take quadratic time in an unclosed string.
 _PIECE = r'"(?:[^"\\]|\\.)*"?|[\[\]{}:,]'
-# Repeats of groups are bounded, which limits the memory of a match. The groups are not possessive, because
-# Python before 3.11.5 matches possessive groups wrongly (CPython issue 106052).
+# The maxima 99 and 999 limit the memory of a match. The groups are not possessive, because Python before
+# 3.11.5 matches possessive groups wrongly (CPython issue 106052).
 _TO_BRACKET = rb'(?s)[^"\[\]{}]*+(?:"[^"\\]*+(?:\\.[^"\\]*+){0,99}"[^"\[\]{}]*+){0,99}'
 _TO_QUOTE = rb'(?s)[^"\\]*+(?:\\.[^"\\]*+){0,999}'
 _KEY = rb'(?s)"((?:[^"\\]|\\.)*)"\s*:\s*[\[{]\Z'
 
 
 def is_document(source: LineSource, *, named_json: bool) -> tuple[bool, Path | None]:
-    """Return whether a file is not JSONL, and the keys to its list; None if each value is an article."""
+    """Return whether a file is JSON but not JSONL, and the path to its list of articles (None: no list)."""
     start = source.start[:LOOKED_AT_BYTES].lstrip()
     first, newline, rest = start.partition(b"\n")
     rest = rest.lstrip()
@@ -58,12 +58,12 @@ def is_document(source: LineSource, *, named_json: bool) -> tuple[bool, Path | N
         return False, None
     path = _find_path(start.decode(errors="replace"))
     if is_alone:
-        return rest[:1] in (b"", b'"', b"}"), path  # a `{` here would begin the next line of JSONL
+        return rest[:1] in (b"", b'"', b"}"), path  # `{` would begin the next line of JSONL
     return named_json and ((is_endless and path is not None) or (bool(rest) and _is_unfinished(first))), path
 
 
 def find_articles(record: dict[str, Any]) -> list[Any] | None:
-    """Return the list of articles under a key in `LISTS` of a record, or None."""
+    """Return the list of articles in a record, found under one of the keys `LISTS`; None without a list."""
     for key, value in record.items():
         inner = value if isinstance(value, dict) else {}
         for name, found in ((key, value), *((name, inner[name]) for name in inner.keys() & LISTS)):
@@ -75,14 +75,14 @@ def find_articles(record: dict[str, Any]) -> list[Any] | None:
 def read_values(source: LineSource, path: Path | None) -> Iterator[tuple[int, bytes | None]]:
     """Yield the number and bytes of each article; set `source.truncated` if the end of the file is missing.
 
-    The bytes are a `Beginning` if the article is too long. Stray bytes between articles are yielded, too, and
-    None for a value without a list at `path`. The caller must refuse both.
+    An article that is too long is a `Beginning`. Two further results must be refused by the caller:
+    stray bytes between articles, and None, which replaces a value without a list at `path`.
     """
     held, number = Pieces(source.max_line_bytes), 0
-    around: list[str | None] = []  # keys of the open brackets around the list
+    around: list[str | None] = []  # keys of the brackets that are open around the list
     depth = 0  # number of open brackets within the list
     inside, found = path is None, False
-    before = b""  # outside the list: the bytes before the next bracket
+    before = b""  # bytes before the next bracket, while outside the list
     for piece, bracket in _split_at_brackets(source.chunks):
         if inside:
             held.add(piece)
@@ -114,7 +114,7 @@ def read_values(source: LineSource, path: Path | None) -> Iterator[tuple[int, by
                 found, before = found or inside, b""
                 continue
         before = b""
-        if len(around) < 2:  # the bracket ends a top-level value, which should have held the list
+        if len(around) < 2:  # a top-level value ends, which should have held the list
             if not found:
                 number += 1
                 yield number, None
@@ -133,7 +133,7 @@ def _has_content(between: bytes) -> bool:
 
 
 def _split_at_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the bytes before each bracket outside strings, and the bracket; b"" if a piece ends elsewhere."""
+    """Split at brackets outside strings. Yield each piece with the bracket after it, or with b""."""
     to_bracket, to_quote = re.compile(_TO_BRACKET).match, re.compile(_TO_QUOTE).match
     in_text, rest = False, b""
     for chunk in chunks:
@@ -141,7 +141,7 @@ def _split_at_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]
         at, rest = 0, b""
         while at < len(piece):
             reached = (to_quote if in_text else to_bracket)(piece, at)
-            assert reached is not None  # both patterns match the empty string, too
+            assert reached is not None  # both patterns also match the empty string
             end = reached.end()
             mark = piece[end : end + 1]
             if mark == b'"':
@@ -158,7 +158,7 @@ def _split_at_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]
 
 
 def _is_unfinished(line: bytes) -> bool:
-    """Return whether a line is an incomplete JSON value that does not end within a string."""
+    """Return whether a line is incomplete JSON. A line that ends within a string does not count."""
     try:
         text = line.decode().rstrip()
         json.loads(text, strict=False)

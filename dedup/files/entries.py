@@ -34,11 +34,11 @@ from dedup.files.record import (
     make_beginning,
 )
 
-# Name of the element of an entry, by name of the root element; both without a namespace.
+# Root element -> element of an entry. Both names are without a namespace.
 ENTRIES = {"rss": "item", "RDF": "item", "feed": "entry", "urlset": "url", "sitemapindex": "sitemap"}
 SITEMAPS = ("urlset", "sitemapindex")
 
-# Namespaces of usual prefixes, for documents that use a prefix without declaring the prefix.
+# Usual prefixes and their namespaces, for documents that do not declare their prefixes.
 NAMESPACES = {
     "atom": "http://www.w3.org/2005/Atom",
     "content": "http://purl.org/rss/1.0/modules/content/",
@@ -51,10 +51,10 @@ NAMESPACES = {
     "wp": "http://wordpress.org/export/1.2/",
 }
 
-MAX_PROLOG_CHARACTERS = 1_000_000  # Maximum length of what precedes the root, such as comments
-DECLARED_BYTES = 400  # First bytes of a document, searched for its declared encoding
-LONGEST_MARK = 300  # Maximum length of a tag that may be split between two chunks
-MAX_NAMESPACES = 200  # Maximum namespace declarations used to parse an entry; feeds have 5 to 20
+MAX_PROLOG_CHARACTERS = 1_000_000  # Maximum length of the text before the root element, such as comments
+DECLARED_BYTES = 400  # Number of first bytes that are searched for the declared encoding
+LONGEST_MARK = 300  # Maximum length of a tag that is recognised if it is split between two chunks
+MAX_NAMESPACES = 200  # Maximum number of namespace declarations read in a document; feeds have 5 to 20
 MAX_NAMESPACE_CHARACTERS = 500
 
 NO_XML = "the entry is not XML, and cannot be mended"
@@ -74,7 +74,7 @@ _PREFIXED = r"[<\s/]([A-Za-z_][\w.-]*):(?=[A-Za-z_])"
 
 Entry = tuple[
     int, bytes, Any
-]  # Number of the first line, bytes in UTF-8, and the parsed element, or why it cannot be parsed
+]  # Number of the first line; bytes in UTF-8; parsed element, or the reason (str) why parsing failed
 
 
 @dataclass
@@ -94,7 +94,7 @@ def read_document(
 ) -> FeedDocument:
     """Read a document up to its first entry. Raises InputError if it is not XML or its root is unknown.
 
-    `name`: name of the file in messages. `charset`: encoding from HTTP, for documents that declare none.
+    `name`: name of the file in messages. `charset`: encoding in HTTP, for documents that declare none.
     """
     texts = _decode(chunks, charset)
     text = ""
@@ -112,7 +112,7 @@ def read_document(
     prefix, root = tag[1] or "", tag[2]
     of_entry = "" if root == "RDF" else prefix
     if root not in ENTRIES:
-        raise InputError(f"{name}: its XML is <{root}>, and neither RSS, Atom nor a WordPress export")
+        raise InputError(f"{name}: its root is <{root}>, which is not RSS, Atom or a WordPress export")
     rest = text[tag.end() :]
     cutter = _Cutter(chain([rest], texts), f"{of_entry}{ENTRIES[root]}", f"{prefix}{root}", max_entry_bytes)
     cutter.line += text.count("\n", 0, tag.end())
@@ -156,13 +156,13 @@ class _Cutter:
         self._entry, self._root = entry, root
 
     def pieces(self) -> Iterator[tuple[int, str, int]]:
-        """Yield the head, then each entry: line number, text, and full length. Long texts are cut off."""
+        """Yield line number, text and full length of the head, then of each entry. Long texts are cut off."""
         entry, root = re.escape(self._entry), re.escape(self._root)
         mark = re.compile(rf"<!\[CDATA\[|<!--|<{entry}(?=[\s/>])|</{entry}\s*>|</{root}\s*>")
         held, at = "", 0  # text in memory, and the end of its searched part
         start, begun = 0, False  # start of the current piece, and whether the piece is an entry
         first, lost = "", 0  # if a piece is too long: its beginning, and the number of dropped characters
-        within = ""  # mark that ends the open CDATA section or comment
+        within = ""  # end of the open CDATA section or comment: "]]>" or "-->"
         is_head = True
         counted = 0  # position up to which lines were counted
         for more in self._texts:
@@ -219,7 +219,7 @@ def _declare(prefix: str | None, uri: str) -> str:
 
 
 def _parse(opening: str, text: str) -> Any:
-    """Parse a text, mended if necessary, within a root element; return the root, or None on failure."""
+    """Parse a text within a root element, and mend it if necessary. Return the root, or None on failure."""
     from lxml import etree
 
     # `huge_tree` allows long texts. This is safe, since entries have a size limit and no entities expand.
@@ -289,7 +289,7 @@ def _find_encoding(start: bytes, charset: str | None) -> str:
         return "utf-16-le" if start[1:2] == b"\0" else "utf-16-be"
     declared = re.search(_ENCODING, start[:DECLARED_BYTES])
     name = text_codec(declared[1].decode() if declared else charset or "utf-8") or "utf-8"
-    # If the declaration was readable as ASCII, the document is not UTF-16 or UTF-32, whatever it declares.
+    # The declaration was read as ASCII, so the document is not UTF-16 or UTF-32, even if it says so.
     if name in ("ascii", "utf-8") or name.startswith(("utf-16", "utf-32")):
         return "utf-8-sig"
     return {"iso8859-1": "cp1252"}.get(name, name)

@@ -99,7 +99,7 @@ class ExcelSource:
         if not headers:
             raise InputError(f"{self.file}: the sheet {chosen!r} has no header; a row must name the columns")
         wanted = {field for field in needed if field != "source_id"}
-        # A title may precede the header: take the first row with all needed fields, else the longest row.
+        # The header may follow a title. Take the first row with all needed fields, or else the longest row.
         header = max(headers, key=lambda at: len(headers[at]))
         for at, found in headers.items():
             if wanted <= {field for field, _ in make_shape(plan, [*found.values()], lambda *_: None).fields}:
@@ -121,7 +121,7 @@ class ExcelSource:
         return records()
 
     def _read_rows(self) -> Iterator[tuple[int, Any]]:
-        """Yield the number of each row with its cells, its size if it is too large, or why reading ended."""
+        """Yield each row's number and cells. Instead of cells: the size of a long row, or an error."""
         first, total = self._about["first"] + 1, self._about["rows"]
         for at in range(total):
             line = self._lines.readline()

@@ -1,7 +1,7 @@
 """Read records from feeds: RSS 0.9x, 1.0 and 2.0, Atom 0.3 and 1.0, and WordPress exports (WXR).
 
-The root element shows the kind of a feed. Values have the names of their elements, with the usual prefixes:
-`content:encoded`, `wp:post_id`. From the head, each entry gets a `channel title` and a `channel language`.
+The root element shows the kind of a feed. A value has the name of its element, with the usual prefix, such as
+`wp:post_id`. Each entry also gets the values `channel title` and `channel language` from the feed's head.
 
 Texts are HTML until `extract_text` makes plain text. In WordPress exports, only published posts and pages are
 articles.
@@ -39,12 +39,12 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "language": ("dc:language", "xml:lang", "channel language"),
     "byline": ("dc:creator", "author"),
 }  # fmt: skip
-"""Names in feeds for each field of an article, in the order of trial."""
+"""Names of elements that may hold each field of an article; the first with a value is used."""
 
 FULL = ("content:encoded", "content")  # Elements that should hold the whole text of an article
-CUT = ("…", "...", "[…]", "[...]")  # Endings which show that such a text is only the beginning of the article
+CUT = ("…", "...", "[…]", "[...]")  # Endings of a text that show that the rest of the article is missing
 POST_TYPES = ("post", "page")  # WordPress types of entries that are articles
-UNREAD = ("wp:postmeta", "wp:comment")  # Skipped elements: they are many, and hold no field of an article
+UNREAD = ("wp:postmeta", "wp:comment")  # Skipped, because they are many and hold no field of an article
 
 _XML = "{http://www.w3.org/XML/1998/namespace}"
 _PREFIXES = {uri: prefix for prefix, uri in NAMESPACES.items()}
@@ -59,10 +59,10 @@ _SHORTCODE = rf"\[(?:/[a-zA-Z][\w-]*|[a-zA-Z][\w-]*(?:{_ATTRIBUTE})+\s*/?|galler
 _CLOSED = r"\[/([a-zA-Z][\w-]*)\]"
 _PARAGRAPHS = r"\n[ \t\r]*\n"
 
-MAX_EMBEDDED_CHARACTERS = 5_000  # Maximum between the tags of an embedded shortcode, such as a caption
-MAX_SHORTCODES = 100  # Maximum distinct names of shortcodes with end tags in a text
-MAX_HEAD_CHARACTERS = 4_096  # Maximum for a value of the head, which is copied to every entry
-MAX_AUTHORS_CHARACTERS = 4_096  # Maximum for the joined names of all authors of an entry
+MAX_EMBEDDED_CHARACTERS = 5_000  # Maximum length of the content of a shortcode such as `[caption]`
+MAX_SHORTCODES = 100  # Maximum number of different shortcodes with end tags that are removed from a text
+MAX_HEAD_CHARACTERS = 4_096  # Maximum length of a value of the head, since it is copied to every entry
+MAX_AUTHORS_CHARACTERS = 4_096  # Maximum length of the joined names of an entry's authors
 
 
 class Feed:
@@ -116,7 +116,7 @@ class Feed:
         return found
 
     def _complete(self, entry: Any, found: dict[str, str]) -> None:
-        """Add values from attributes and the head; make links absolute, and ids unique across feeds."""
+        """Add values from attributes and from the head. Make links absolute, and ids unique across feeds."""
         of_entry = {
             "rdf:about": entry.get(f"{{{NAMESPACES['rdf']}}}about"),
             "xml:lang": entry.get(f"{_XML}lang"),
@@ -139,7 +139,7 @@ class Feed:
                 found[name] = drop_shortcodes(found[name])
 
     def find_exclusion(self, found: dict[str, str]) -> str | None:
-        """Remove type and status of a WordPress entry; return the value that excludes the entry, or None."""
+        """Remove the WordPress type and status. Return the value that excludes the entry, if any."""
         if self.kind != "wxr":
             return None
         kind, status = found.pop("wp:post_type", "post"), found.pop("wp:status", "publish")
@@ -149,7 +149,7 @@ class Feed:
 
 
 class FeedSource(LineSource):
-    """Source of records for an XML file. Raises InputError as `read_document` does, and for a sitemap."""
+    """Source of records for an XML file. Raises InputError if the file is not a feed or an export."""
 
     def __init__(self, path: str, max_record_bytes: int, archive: Archive | None = None) -> None:
         super().__init__(path, max_record_bytes, archive=archive)
@@ -187,7 +187,7 @@ class FeedSource(LineSource):
 
 
 def read_entries(document: FeedDocument) -> Iterator[tuple[dict[str, Any], bool, str | None]]:
-    """Yield each article's values by field, whether its text is probably complete, and its time of change.
+    """Yield for each article: values by field, whether the text is probably complete, time of last change.
 
     Entries that are unreadable or have no id are added to `document.refused`.
     """
@@ -218,7 +218,7 @@ def read_entries(document: FeedDocument) -> Iterator[tuple[dict[str, Any], bool,
 
 
 def extract_text(found: dict[str, Any]) -> bool:
-    """Turn HTML in title and text into plain text; return whether the text had tags. Raises as `extract`."""
+    """Turn HTML in title and text into plain text; return whether the text had tags. Raises InputError."""
     body = found.get("text")
     base.take_out(found, body if isinstance(body, str) and "<" in body else None)
     if not isinstance(body, str) or "<" in body:
@@ -270,7 +270,7 @@ def _local_name(element: Any) -> str:
 
 
 def _prefixed_name(element: Any, parent: Any) -> str:
-    """Return the name of an element, with the usual prefix unless the parent has the same namespace."""
+    """Return an element's name: without a prefix in its parent's namespace, else with the usual prefix."""
     if not isinstance(element.tag, str):
         return ""
     uri, _, local = element.tag.rpartition("}")
@@ -291,7 +291,7 @@ def _get_text(element: Any) -> str:
 
 
 def _get_person(element: Any) -> str:
-    """Return the name of an Atom person or source, or the name in `mail (name)`, or the element's text."""
+    """Return the name of a person or source: from a child element, from `mail (name)`, or the whole text."""
     named = next((child for child in element if _local_name(child) in ("name", "title")), None)
     value = _get_text(element if named is None else named)
     mail = re.fullmatch(_MAIL, value)

@@ -1,4 +1,4 @@
-"""Read records from JSON: from lines, one object each, or from the pieces that `document.py` cuts.
+"""Read records from JSONL, with one object per line, or from the pieces of JSON that `document.py` cuts.
 
 A line that is not an object, is not UTF-8, repeats a key or is too large becomes a record with a reason to
 refuse the line; then reading continues. A line with a list of articles becomes a record for each article.
@@ -29,7 +29,7 @@ from dedup.files.source import UTF8, LineSource
 
 BLANK = "the line is blank"
 
-# MongoDB exports values of types that JSON lacks, such as dates, as objects with one of these keys.
+# MongoDB exports a value that JSON lacks, such as a date, as an object with one of these keys.
 _TYPED = ("$oid", "$date", "$numberLong")
 
 
@@ -150,13 +150,13 @@ def _parse(text: str) -> Any:
         content, end = _scan(text, 0)
     except StopIteration:
         end = -1
-    # `decode` is slower than `_scan`. It is needed for a value within spaces, and to raise an error.
+    # `_scan` is fast, but does not skip spaces and raises no useful error. `decode` does both.
     return content if end == len(text) else _decoder.decode(text)
 
 
 def parse_json(raw: bytes, what: str, encoding: str = UTF8) -> tuple[Any, str | None]:
-    """Return a parsed value and None, or None and the reason. `what`: word for the value in the reason."""
-    # Counting is skipped for lines that are too short to have too many values.
+    """Return the parsed value and None, or None and the reason to refuse `raw`. `what`: "line" or "value"."""
+    # A short line cannot have too many values, so its values are not counted.
     if len(raw) > MAX_RECORD_VALUES and sum(map(raw.count, (b",", b"[", b"{"))) > MAX_RECORD_VALUES:
         return None, TOO_MANY_VALUES
     try:

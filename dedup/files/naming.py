@@ -1,7 +1,7 @@
 """Find the fields of an article in a record: by usual names, names that the user gave, and nested names.
 
-Names are compared as written first, then with case and surrounding spaces ignored, and with spaces and
-hyphens as underscores. If several names of a record may hold a field, the first name with a value is used.
+Names that are equal as written come first. Other names are compared without case and surrounding spaces, and
+with underscores for spaces and hyphens. If several names may hold a field, the first with a value is used.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
     "byline": ("byline", "authors", "author", "creator", "dc:creator", "by"),
     "kept": ("kept",),
 }  # fmt: skip
-"""Names in files for each field of an article, in the order of trial; a dot precedes a nested name."""
+"""Names that may hold each field of an article; the first with a value is used. `a.b` is `b` within `a`."""
 
-# Names used for the text only if the record also has another text name, without a value. Most descriptions
-# are teasers, so a description alone is not the text.
+# Names that alone do not give the text, since most descriptions are teasers. A description is used only if
+# the record has another name for the text, but without a value.
 TEASERS = ("description",)
 
-# Limits of the shapes (see `RecordShape`) that are kept: a file has few, but a hostile file has one per line.
+# Limits of the kept shapes (`RecordShape`). Most files have few shapes; a hostile file has one per line.
 MAX_SHAPES = 256
 MAX_SHAPE_NAMES = 200
 MAX_SHAPE_CHARACTERS = 10_000
 
-# Maximum number of options per field (names that may hold the field), since each option is compared with all
-# later options. An honest record has about three options; a hostile record may have thousands.
+# Maximum number of options (names that are tried) per field, since each option is compared with all later
+# options. An honest record has about three options; a hostile record may have thousands.
 MAX_OPTIONS = 32
 
 _MAX_SHOWN_NAME, _MAX_SHOWN_NAMES = 30, 20
 _ABSENT = object()
 
 Within = Callable[[str, str], tuple[str, ...] | None]
-"""Function that takes a name and the nested name within its value, and returns the path to it, or None."""
+"""Function of a name and of the nested name after its dot. Returns the path within the value, or None."""
 
 
 class Option(NamedTuple):
@@ -71,9 +71,9 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordShape:
-    """Places (`Option`) to look for each field of an article, equal for all records with the same names."""
+    """Places (`Option`) of each field of an article. Records with the same names have the same shape."""
 
-    fields: tuple[tuple[str, tuple[Option, ...]], ...]  # each field with its options, in order
+    fields: tuple[tuple[str, tuple[Option, ...]], ...]  # each field with its options, in the order of trial
     used: frozenset[str]  # names that may hold a field
     ignored: tuple[str, ...]  # names that hold no field, at most MAX_NAMES
 
@@ -86,7 +86,7 @@ def find_columns(
     within: Within,
     understood: Understanding,
 ) -> RecordShape:
-    """Return the shape of the rows, with column indices as keys. Raises InputError: a column is missing."""
+    """Return the shape of rows; keys are column numbers. Raises InputError: a missing or repeated column."""
     shape = make_shape(plan, names, within)
     chosen = dict(shape.fields)
     for field, candidates in plan.items():
@@ -98,7 +98,7 @@ def find_columns(
         elif field == "source_id" and understood.url_may_be_id and "url" in chosen:
             continue
         elif field in needed:
-            # Long names are hidden: the first row may be an article, of which messages must not quote text.
+            # Long names are not shown: the first row may be an article, and messages must not quote its text.
             listed = [name if len(name) <= _MAX_SHOWN_NAME else "(long)" for name in names[:_MAX_SHOWN_NAMES]]
             columns = ", ".join(listed) + (", …" if len(names) > _MAX_SHOWN_NAMES else "")
             if field.startswith(KEPT):
@@ -118,7 +118,7 @@ def find_columns(
 
 
 def flatten(shape: RecordShape, names: Sequence[str]) -> tuple[tuple[tuple[str, ...], ...], RecordShape]:
-    """Return the paths of the columns that a shape needs, and the shape with their indices as keys."""
+    """Return the paths of the columns to read, and the shape with the numbers of these columns as keys."""
     columns: dict[tuple[str, ...], int] = {}
     fields = []
     for field, options in shape.fields:
@@ -157,7 +157,7 @@ def _get_options(
 
 
 def make_shape(plan: Plan, names: Sequence[str], within: Within) -> RecordShape:
-    """Return the shape of records with the given names. Its options have these names as keys."""
+    """Return the shape of records that have these names. The names are the keys of its options."""
     distinct = dict.fromkeys(names)
     folded: dict[str, list[str]] = {}
     for name in distinct:

@@ -23,8 +23,8 @@ from dedup.base.errors import InputError
 from dedup.base.extras import installing
 
 PLAIN_CHUNK_BYTES = 65_536
-PACKED_CHUNK_BYTES = 16_384  # Bytes before a corrupt byte in its chunk are lost; larger chunks are not faster
-UNPACKED_CHUNK_BYTES = 1_048_576  # Maximum unpacked in one step, so that a bomb cannot fill memory
+PACKED_CHUNK_BYTES = 16_384  # Small, since a corrupt byte spoils its chunk; larger chunks are not faster
+UNPACKED_CHUNK_BYTES = 1_048_576  # Maximum per step, so that a decompression bomb cannot fill memory
 
 GZIP_MAGIC = b"\x1f\x8b"
 _MAGIC = {GZIP_MAGIC: "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -32,7 +32,7 @@ _ZIP_MAGIC = b"PK\x03\x04"
 
 PACKED_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 
-# Maximum for the dictionary of an xz stream: `xz -9` needs 64 MiB; a forged header may ask for 4 GiB.
+# Maximum size of an xz dictionary: `xz -9` needs 64 MiB, but a forged header may ask for 4 GiB.
 XZ_MEMORY_BYTES = 128 * 1_048_576
 
 
@@ -88,7 +88,7 @@ class PackedFile:
                 head = self._fetch(PLAIN_CHUNK_BYTES)
 
     def _unpack_streams(self, chunk: bytes, make: Callable[[], Any]) -> Iterator[bytes]:
-        # A file may hold several streams, joined with `cat`, and zeros after a stream, added by a tape drive.
+        # A file may hold several streams (joined with `cat`), and zeros after them (added by a tape drive).
         member, began = make(), False
         try:
             while chunk:
@@ -165,7 +165,7 @@ def _choose_unpacker(packing: str, file: str) -> Callable[[], Any]:
     return zstd.ZstdDecompressor
 
 
-MAX_DIRECTORY_BYTES = 4 * 1_048_576  # For about 40,000 files; in memory a directory is 15 times as large
+MAX_DIRECTORY_BYTES = 4 * 1_048_576  # A directory of about 40,000 files, which takes 15 times as much memory
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Methods that Python can unpack in steps
 _ENCRYPTED = 1  # Flag of an encrypted member
 _BROKEN_MEMBER = (zipfile.BadZipFile, EOFError, zlib.error)
@@ -258,7 +258,7 @@ def open_file(path: str) -> tuple[Any, int | None]:
 
 
 def open_regular(path: str, what: str) -> tuple[Any, int]:
-    """Return a file that can be read in any order, and its size. Raises InputError unless it is regular."""
+    """Return a file that can be read in any order, and its size. Raises InputError if it is not regular."""
     raw, size = open_file(path)
     if size is None:
         raw.close()

@@ -36,10 +36,10 @@ _LARGE_PAGE = (
     " in pyarrow with write_batch_size=16"
 )
 PARQUET_ENDS_EARLY = "Parquet data cannot be read: the rest of the file is missing"
-PARQUET_BATCH_ROWS = 64  # Rows in memory. A row takes 4 µs in such a batch, and 44 µs if read alone
-# Maximum size of a batch. All its rows may repeat one large dictionary entry, so it may be a single row.
+PARQUET_BATCH_ROWS = 64  # Rows per batch. A row takes 4 µs in such a batch, and 44 µs if read alone
+# Maximum size of a batch. Each row may repeat one large dictionary entry, so a batch may have only one row.
 PARQUET_BATCH_BYTES = 16 * 1_048_576
-PARQUET_PAGE_BYTES = 256 * 1_048_576  # Unpacked, at most: 1,024 texts twice as long as the longest known text
+PARQUET_PAGE_BYTES = 256 * 1_048_576  # Limit when unpacked: 1,024 texts of twice the longest known length
 PARQUET_BUFFER_BYTES = 65_536  # Without a buffer, pyarrow would hold all columns of a row group in memory
 
 
@@ -88,7 +88,7 @@ class ParquetSource:
         return self._read_records(columns, shape, understood)
 
     def _find_path(self, name: str, rest: str) -> tuple[str, ...] | None:
-        """Return the path to the column `rest` within the structs of the column `name`, or None."""
+        """Return the path to the nested column `rest` within the column `name`, or None."""
         kind, path = self._schema.field(name).type, []
         for wanted in rest.split("."):
             if not self._pa.types.is_struct(kind):
@@ -129,7 +129,7 @@ class ParquetSource:
             yield row + 1, None, PARQUET_ENDS_EARLY
 
     def _read_rows(self, group: int, columns: tuple[tuple[str, ...], ...]) -> Iterator[tuple[Any, ...] | str]:
-        """Yield for each row of a row group its values by column, or the reason to refuse the row."""
+        """Yield each row of a row group: its values in the order of `columns`, or the reason to refuse it."""
         names = sorted({".".join(path) for path in columns})
         about = self._parquet.metadata.row_group(group)
         chunks = [about.column(i) for i in range(about.num_columns)]
@@ -169,7 +169,7 @@ def convert_column(column: Any, *, names: bool = False) -> list[Any]:
     """Return the values of a pyarrow array, with `UNREADABLE` for values that Python cannot represent.
 
     Nanoseconds are cut off, times with a zone are converted to UTC, and lists and structs become empty.
-    `names`: join a list of texts into one text.
+    With `names`, a list of texts becomes one text.
     """
     import pyarrow as pa
 

@@ -1,10 +1,10 @@
-"""Read the sizes of Parquet pages, which pyarrow does not report, from headers in Thrift's compact form."""
+"""Read the sizes of Parquet pages, which pyarrow does not report. Headers are in Thrift's compact form."""
 
 from __future__ import annotations
 
 from typing import Any
 
-HEADER_BYTES = 65_536  # Maximum size of a page header: writers omit statistics of long values
+HEADER_BYTES = 65_536  # Maximum size of a page header; headers are short, since writers leave out long values
 
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 _NUMBERS = (4, 5, 6)  # Types of integers with 16, 32 and 64 bits
@@ -12,7 +12,7 @@ _UNPACKED, _PACKED = 2, 3  # Ids of the header fields with the unpacked and pack
 
 
 def find_largest_page(raw: Any, chunk: Any) -> int:
-    """Return the unpacked size of a column chunk's largest page, or of the chunk if a header is broken."""
+    """Return the unpacked size of the largest page of a column chunk; of the chunk if a header is bad."""
     starts = [chunk.data_page_offset]
     if chunk.has_dictionary_page:
         starts.append(chunk.dictionary_page_offset)
@@ -31,7 +31,7 @@ def find_largest_page(raw: Any, chunk: Any) -> int:
 
 
 def _read_struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
-    """Return the integer fields of a struct by id, and the position after the struct."""
+    """Return the integer fields of a struct, by field id, and the position after the struct."""
     found: dict[int, int] = {}
     field = 0
     while head := data[at]:

@@ -52,12 +52,12 @@ from dedup.files.source import UTF8, guess_encoding
 Item = Article | Reject | Repair  # What a reader yields
 
 # Maximum number and bytes of the records that are read before the first article is yielded. Each mapped name
-# must be in at least one of these records. For a pipe, their dates decide how all its dates are read.
+# must be in one of these records. In a pipe, the dates of these records decide how all dates are read.
 FIRST_RECORDS = 500
 FIRST_BYTES = 4_000_000
 
 PROGRESS_BYTES = 1_048_576  # Bytes of the file between two updates of the progress
-NAME_BYTES = 200  # Maximum kept of a file's name in the name of its rejects file; file systems allow 255
+NAME_BYTES = 200  # Bytes of a file's name that begin the name of its rejects file; file systems allow 255
 NAMES_SHOWN = 12  # Maximum number of names listed in an error about a missing name
 CUT_CHARACTERS = 32_767  # Length at which Excel cuts off the text of a cell
 
@@ -66,8 +66,8 @@ class ArticleReader(Iterator[Item]):
     """Iterator and context manager for the articles of one file, or of standard input for "-".
 
     A record without an id gets its url as id, if no record so far had a name for ids. `every_line` is for
-    callers that answer every line of JSONL: blank lines become Rejects, ids are required, and unreadable
-    dates are always accepted.
+    callers that give one answer per line of JSONL. Then blank lines become Rejects, ids are required, and
+    unreadable dates are accepted.
 
     Raises InputError before the first article if the file, its header or an argument cannot be used, if too
     many dates of a column cannot be read (`dates.py`), or if a mapped name is in none of the first records.
@@ -142,7 +142,7 @@ class ArticleReader(Iterator[Item]):
                 if len(first) >= FIRST_RECORDS or size >= FIRST_BYTES:
                     break
         except (InputError, MemoryError) as error:
-            failed = error  # raised after the records before the error
+            failed = error  # raised below, after the records that were read
         if first and (missing := self.understood.find_unseen(self._named)):
             self._refuse_unseen(len(first), *next(iter(missing.items())))
         if self.bytes_total is None:
@@ -190,7 +190,7 @@ class ArticleReader(Iterator[Item]):
                 column = dates.setdefault(field, DateColumn())
                 column.count_lost(value)
                 if self._ask and not self._may_lose:
-                    refuse_many(self.file, field, column, "earlier records are stored, without such dates")
+                    refuse_many(self.file, field, column, "earlier records are stored, without bad dates")
 
     @property
     def bytes_read(self) -> int:
@@ -204,7 +204,7 @@ class ArticleReader(Iterator[Item]):
 
     @property
     def truncated(self) -> bool:
-        """True if the end of the file is missing. Without the final checksum, articles may be corrupt."""
+        """True if the end of the file is missing. Articles may be corrupt: no final checksum was read."""
         return self._opened.truncated
 
     def __iter__(self) -> Iterator[Item]:
@@ -290,7 +290,7 @@ class ArticleReader(Iterator[Item]):
     def _reject(self, line: int, reason: str, raw: bytes | str | None, source_id: Any) -> Reject:
         length: int | None = None
         if raw is not None:
-            whole = raw.length if isinstance(raw, Beginning) else len(raw)  # row as JSON: ASCII, so in bytes
+            whole = raw.length if isinstance(raw, Beginning) else len(raw)  # a str is ASCII: len is in bytes
             if whole > len(raw) or whole > MAX_RAW_BYTES:
                 raw, length = raw[:MAX_RAW_BYTES], whole
         return Reject(self._opened.source.file, line, reason, raw, length, find_usable_id(source_id))
@@ -331,7 +331,7 @@ def read_file(
     progress: Progress,
     stop: Callable[[], bool],
 ) -> Iterator[Article]:
-    """Yield articles; note Rejects and Repairs in `report` and `rejects`. Raises InputError."""
+    """Yield the articles. Count Rejects and Repairs in `report`, and write them to the file `rejects`."""
     with ArticleReader(path, reading, max_record_bytes) as reader, ExitStack() as stack:
         refused = stack.enter_context(RejectsFile(rejects, source=path)) if rejects is not None else None
         stack.callback(lambda: setattr(report, "truncated", reader.truncated))

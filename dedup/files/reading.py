@@ -37,12 +37,12 @@ class Reading:
     publication: str | None = None  # publication for articles that have none
     language: str | None = None  # language for articles that have none
     html: bool = False  # extract texts from HTML, and remove tags from titles
-    date_format: str | None = None  # for `datetime.strptime`; dates that do not fit are read as usual
+    date_format: str | None = None  # format of `datetime.strptime`; dates that do not match are read as usual
     day_first: bool | None = None  # True: the day is first in dates such as 1/2/2020; None: find out
     lose_dates: bool = False  # accept any number of unreadable dates
     encoding: str | None = None  # encoding of a file that is not UTF-8 and has no byte order mark
     sheet: str | None = None  # name of an Excel sheet; None: the first visible sheet
-    keep: Sequence[str] = ()  # names of values to store with the articles, found like mapped names
+    keep: Sequence[str] = ()  # names of further values to store with each article; found like mapped names
 
     def __post_init__(self) -> None:
         for field in self.fields or ():

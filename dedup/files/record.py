@@ -26,24 +26,24 @@ from dedup.base.times import parse_time
 from dedup.files.dates import TIMES
 from dedup.files.rejects import MAX_REPAIR_CHARACTERS
 
-# Number of the first line or row, from 1; bytes (None for rows); values by field, or the reason to refuse it.
+# (number of the first line or row, from 1; bytes, or None for rows; values by field, or a reason to refuse)
 Record = tuple[int, bytes | None, dict[str, Any] | str]
-Plan = Mapping[str, tuple[str, ...]]  # Names to try for each field of an article, in order
+Plan = Mapping[str, tuple[str, ...]]  # For each field of an article, the names to try, in order
 
 REQUIRED_FIELDS = ("source_id", "text")
 
 # Maximum bytes of a line, or of the cells of a row. The longest of 120,000 articles has 132,000 characters.
 # Reading a record takes up to 13 times its size: bytes, text, csv's four bytes per character, and values.
 MAX_RECORD_BYTES = 16 * 1_048_576
-OTHER_BYTES = 1_048_576  # Allowed for all fields but the text, if texts longer than usual are allowed
+OTHER_BYTES = 1_048_576  # Maximum size of all other fields together, if longer texts are allowed
 # Maximum number of commas and opening brackets in a JSONL line, or of delimiters and line ends in a CSV row.
-# Limiting bytes is not enough: a small object takes 30 times as many bytes in Python as in JSON.
+# A limit on bytes is not enough: a small object takes 30 times as many bytes in Python as in JSON.
 MAX_RECORD_VALUES = 1_000_000
-MAX_RECORD_KEYS = 1_000  # Looking up a key takes 4 µs; exports have about 100 keys
-MAX_RAW_BYTES = 1_048_576  # Maximum kept of a refused record; real articles are smaller
+MAX_RECORD_KEYS = 1_000  # Exports have about 100 keys; looking up each key takes 4 µs
+MAX_RAW_BYTES = 1_048_576  # Maximum size of a refused record in the rejects file; articles are smaller
 
 TOO_MANY_VALUES = f"the record has more than {MAX_RECORD_VALUES:,} values"
-NO_MEMORY = "the record needs more memory than there is"
+NO_MEMORY = "the record needs more memory than is available"
 
 
 def describe_error(error: Exception) -> str:
@@ -124,7 +124,7 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
     except InputError:
         pass  # `_repair` finds the bad field
     else:
-        # Comparison by identity is enough: Article makes a new text only if it drops characters.
+        # Comparing with `is` is enough: Article creates a new string only if it drops characters.
         get = found.get
         if (
             made.title is get("title")
@@ -137,11 +137,11 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
     return _repair(found)
 
 
-KEPT = "kept."  # In a `Plan`, prefix of the names that the option `keep` lists
+KEPT = "kept."  # Prefix, in a `Plan`, of the names that come from the option `keep`
 
 
 def keep(found: dict[str, Any], names: Sequence[str]) -> None:
-    """Move the values of `names` into the field `kept`, in addition to the values that it already has."""
+    """Move the values of `names` into the dict `found["kept"]`. Other values of this dict stay."""
     values = {name: found.pop(KEPT + name, None) for name in names}
     given = {name: value for name, value in values.items() if value not in (None, "", [], {})}
     if given:
@@ -150,7 +150,7 @@ def keep(found: dict[str, Any], names: Sequence[str]) -> None:
 
 
 def _parse_object(value: str) -> Any:
-    """Return the JSON object in a text as a dict, or the text unchanged if it is anything else."""
+    """Return the JSON object that a text holds, as a dict. Return any other text unchanged."""
     try:
         made = json.loads(value)
     except (ValueError, RecursionError):
@@ -159,7 +159,7 @@ def _parse_object(value: str) -> Any:
 
 
 def _join_names(value: Any) -> str:
-    """Return the joined names of a list of authors, or of a single author given as an object."""
+    """Return the names in a list of authors, joined by commas; or the name in the object of one author."""
     if isinstance(value, dict):
         value = [value.get("name")]
     names = (_join_names(one) if isinstance(one, dict) else one for one in value)
@@ -182,7 +182,7 @@ def _repair(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
 
 
 def _check_value(field: str, value: Any) -> tuple[str | None, Any]:
-    """Return the fault of an optional value (None for a good value), and the value to store."""
+    """Return the fault of an optional value, or None, and the value to store."""
     from decimal import Decimal  # imported late, since few commands need it
 
     if value is UNREADABLE:

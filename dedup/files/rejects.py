@@ -14,9 +14,9 @@ from dedup.base.errors import InputError
 from dedup.base.printable import as_json
 from dedup.files.whole import ends_a_line
 
-MAX_REPAIR_CHARACTERS = 100  # Maximum shown of a bad value: enough for a date, too few to quote a text
-FIRST_LINE_BYTES = 16 * 1_048_576  # Maximum read of the first line: 1 MiB of a record takes up to 6 MiB
-_OWN_START = b'{"at": '  # Start of a rejects file, even if a run was killed while writing the first line
+MAX_REPAIR_CHARACTERS = 100  # Maximum shown of a bad value: enough for a date, too short to quote a text
+FIRST_LINE_BYTES = 16 * 1_048_576  # Maximum read of the first line; the line of a record has up to 6 MiB
+_OWN_START = b'{"at": '  # Beginning of a rejects file, even if its first line is incomplete
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Field whose value was dropped or changed, in the article that follows."""
+    """Field whose value was dropped or changed. A reader yields the Repair right before the article."""
 
-    file: str  # file and line: as in Reject
+    file: str  # `file` and `line` have the same meaning as in `Reject`
     line: int
     source_id: str
     field: str
@@ -44,13 +44,13 @@ class Repair:
 
 
 class RejectsFile:
-    """JSONL file of refused records and repaired fields, to which lines are only ever appended.
+    """JSONL file of refused records and repaired fields. New lines are appended.
 
         {"at", "file", "line", "id", "outcome": "refused", "reason", "raw"}
         {"at", "file", "line", "id", "outcome": "repaired", "reason", "field", "value"}
 
     The first line creates the file, so a load without faults leaves no file. All lines of a run have the same
-    "at". Invalid UTF-8 is written as `\\xff`. Raises InputError if `path` is `source` or not a rejects file.
+    "at". Invalid UTF-8 becomes `\\xff`. Raises InputError if `path` equals `source` or is not a rejects file.
     """
 
     def __init__(self, path: str | Path, source: str | Path | None = None) -> None:
@@ -119,7 +119,7 @@ class RejectsFile:
 def _is_same(status: os.stat_result, source: str | Path) -> bool:
     try:
         return os.path.samestat(status, os.fstat(0) if str(source) == "-" else Path(source).stat())
-    except (OSError, ValueError):  # reported when the source is opened
+    except (OSError, ValueError):  # opening the source reports this error
         return False
 
 

@@ -20,32 +20,32 @@ class Understanding:
     """Facts and counts collected while a file is read; `dataclasses.asdict` gives a form for JSON."""
 
     file: str  # name of the file in messages
-    format: str  # one of FORMATS; in case of XML: rss, atom or wxr
+    format: str  # one of FORMATS, but rss, atom or wxr for XML
     delimiter: str | None = None  # delimiter of CSV
-    fields: dict[str, dict[str, int]] = field(default_factory=dict)  # record counts by field, name in file
-    ignored: dict[str, int] = field(default_factory=dict)  # counts of records by unused top-level name
+    fields: dict[str, dict[str, int]] = field(default_factory=dict)  # field -> name in file -> record count
+    ignored: dict[str, int] = field(default_factory=dict)  # unused top-level name -> number of records
     records: int = 0  # count of articles and refused records
-    dates: dict[str, DateColumn] = field(default_factory=dict)  # `published_at` and `added_at`, if any
+    dates: dict[str, DateColumn] = field(default_factory=dict)  # by field: `published_at` and `added_at`
     without_date: int = 0  # articles without `published_at`
     empty: int = 0  # articles with a blank text; they are stored, and marked `failed`
     cut: int = 0  # articles whose text was probably cut off
     ids_from_url: int = 0  # articles whose url serves as id, since the file has no ids
     encoding: str | None = None  # encoding of the file, if not UTF-8
-    likely_encoding: str | None = None  # guess, if records cannot be read as UTF-8
+    likely_encoding: str | None = None  # guessed encoding, if records are not UTF-8
     sheet: str | None = None  # name of the Excel sheet that is read
     other_sheets: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)  # files of an archive that are read
     not_read: list[str] = field(default_factory=list)  # files of an archive that are not read
     html: int = 0  # articles whose text looks like HTML but was left unchanged
     extracted: int = 0  # articles whose text was extracted from HTML
-    left_out: dict[str, int] = field(default_factory=dict)  # excluded WordPress entries by type or status
+    left_out: dict[str, int] = field(default_factory=dict)  # type or status -> number of excluded entries
 
     def __post_init__(self) -> None:
         self.url_may_be_id = False
         self.seen: set[str] = set()  # fields whose name was in a record, even with a null value
 
     def find_unseen(self, fields: Mapping[str, str]) -> dict[str, str]:
-        """Return items of `fields` (field -> name) whose name was in no record so far, not even with null."""
+        """Return the items of `fields` (field -> name) whose name was not in any record so far."""
         return {field: name for field, name in fields.items() if field not in self.seen}
 
 
@@ -59,8 +59,8 @@ def shorten(name: str) -> str:
     return name if len(name) <= MAX_NAME_CHARACTERS else f"{name[: MAX_NAME_CHARACTERS - 1]}…"
 
 
-IDS_KEPT = 20  # Maximum ids, or line numbers, in a report per reason; the rejects file has all
-REASONS_KEPT = 50  # Maximum distinct reasons in a report; a file of bad lines may have more
+IDS_KEPT = 20  # Maximum number of ids or line numbers listed for a reason; the rejects file has all
+REASONS_KEPT = 50  # Maximum number of different reasons in a report; a file may have more
 OTHER_REASONS = "other reasons"
 NUMBER = re.compile(r"\d[\d,]*")  # Numbers are left out of reasons, so that equal faults count together
 

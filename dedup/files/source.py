@@ -20,7 +20,7 @@ _MARKS = (  # Byte order marks, longest first, since the mark of UTF-32 begins w
 )
 _LONGEST_MARK = 4
 _MARK = "\ufeff".encode()
-# Replaces an invalid character. It is encoded as invalid UTF-8, so that only the record with it is refused.
+# Replaces an invalid character. It becomes invalid UTF-8, so that only its own record is refused.
 _NO_CHARACTER = "\udcff"
 
 
@@ -71,7 +71,7 @@ class LineSource(PackedFile):
         self.partial = b""  # last, incomplete line of a truncated file
         self.line = 0
         self.encoding = UTF8 if encoding is None else check_encoding(encoding)  # a byte order mark wins
-        self.start = b""  # first bytes in UTF-8, without a byte order mark; may be few from a slow pipe
+        self.start = b""  # first bytes in UTF-8, without a byte order mark; a slow pipe may give few
         super().__init__(path, archive)
         try:
             self.chunks = self._begin()  # all bytes in UTF-8, which can be read once
@@ -115,7 +115,7 @@ class LineSource(PackedFile):
             chunks = _convert_to_utf8(itertools.chain([head], chunks), self.encoding)
             head = next(chunks, b"")
         head = head.removeprefix(_MARK)
-        # Read more if only a bracket was read: if it is alone on the first line, the file is JSON, not JSONL.
+        # A bracket alone on the first line shows JSON, not JSONL. Read on if only a bracket was read so far.
         while head.strip() in (b"{", b"[") and b"\n" not in head.lstrip() and len(head) < PLAIN_CHUNK_BYTES:
             more = next(chunks, b"")
             if not more:
@@ -155,7 +155,7 @@ def guess_encoding(sample: bytes) -> str:
     high = [byte for byte in sample if byte >= 0x80]
     beside = sum(a >= 0x80 and b >= 0x80 for a, b in itertools.pairwise(sample))
     low = sum(byte < 0xA0 for byte in high)
-    if beside * 2 > len(high):  # most such bytes adjoin: whole words have no ASCII, so no Latin script
+    if beside * 2 > len(high):  # these bytes are mostly adjacent, so the script is not Latin
         if low * 4 > len(high):
             return "shift_jis"
         return "cp1251" if sum(byte >= 0xE0 for byte in high) * 2 > len(high) else "gb18030"

@@ -13,9 +13,9 @@ from dedup.base.errors import InputError
 
 @contextmanager
 def new_file(path: Path, *, private: bool = False, replace: bool = False) -> Iterator[Path]:
-    """Yield a temporary path. After the block move the file to `path`; after an error delete the file.
+    """Yield a temporary path. Move the file to `path` after the block; delete the file after an error.
 
-    `private`: only for this user. Raises InputError on failure, or if `path` exists and not `replace`.
+    `private`: only this user may read. Raises InputError on failure, or if `path` exists without `replace`.
     """
     if not replace:
         _refuse_existing(path)
@@ -31,7 +31,7 @@ def new_file(path: Path, *, private: bool = False, replace: bool = False) -> Ite
             made.replace(path)
             return
         try:
-            os.link(made, path)  # unlike a rename, a link does not replace a new file at `path`
+            os.link(made, path)  # unlike a rename, a link fails if `path` now exists
         except FileExistsError:
             raise InputError(f"{path} exists; give another name") from None
         except OSError:  # the file system has no links

@@ -1,8 +1,8 @@
 """Write a sheet of a workbook to stdout as lines of JSON. `excel.py` runs this file as a process.
 
 The process has limits of memory and time, since calamine holds all cells of a sheet, and a workbook may be a
-decompression bomb. The first line has the names of the sheets, the chosen sheet, its first row and count of
-rows, or an error. Each later line is a row, or the number of characters of a row that is too long.
+decompression bomb. The first line is an error, or has the names of the sheets, the chosen sheet, its first
+row and its number of rows. Each later line is a row, or the number of characters of a row that is too long.
 """
 
 from __future__ import annotations

@@ -272,7 +272,7 @@ def test_memory_holds_one_entry(tmp_path: Path) -> None:
     [
         ("", "not XML"),
         ("guid,text\n", "not XML"),
-        ("<html><body>Not found</body></html>", "<html>, and neither RSS"),
+        ("<html><body>Not found</body></html>", "<html>, which is not RSS"),
         ("<urlset><url><loc>https://a.example/1</loc></url></urlset>", "is a sitemap"),
     ],
 )

@@ -249,7 +249,7 @@ def test_what_is_no_feed_says_so_and_the_others_are_polled(news: Site, poll: Wat
     wrong = news.put("/page", "<html><body>Moved</body></html>")
     right = news.put("/feed", rss([rss_item("a", STORM)]))
     report = poll(wrong, right)
-    assert "<html>, and neither RSS" in report.problems[wrong]
+    assert "<html>, which is not RSS" in report.problems[wrong]
     assert report.new == 1
 
 
