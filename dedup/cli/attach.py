@@ -25,7 +25,7 @@ ChangedOption = Annotated[
     str | None, Option(metavar="COLUMN", help="Column of a row's last change, for tables without triggers.")
 ]
 EveryOption = Annotated[
-    int | None, Option(metavar="MINUTES", help="Minutes between comparisons; 0: never. Views default to 15.")
+    int | None, Option(metavar="MINUTES", help="Minutes between comparisons; 0: never. Default of views: 15.")
 ]
 
 
@@ -48,14 +48,14 @@ def attach(
     ] = False,
     triggers: Annotated[
         bool | None,
-        Option("--triggers/--no-triggers", help="Let triggers note changes, or not.", show_default=False),
+        Option("--triggers/--no-triggers", help="Make triggers to note changes, or not.", show_default=False),
     ] = None,
     changed: ChangedOption = None,
     every: EveryOption = None,
     keep: KeepOption = None,
     html: Annotated[
         bool | None,
-        Option("--html/--no-html", help="Extract articles from HTML, or keep tags.", show_default=False),
+        Option("--html/--no-html", help="Extract texts from HTML, or keep the tags.", show_default=False),
     ] = None,
     dry_run: DryRunOption = False,
 ) -> None:
@@ -67,8 +67,8 @@ def attach(
     If the outlet is only a key of another table, or the text is in several tables, attach a view that joins
     the tables, with one row for each article. A view has no triggers. A backfill and `dedup worker` compare
     the view every `--every` minutes, and `dedup sync` compares it at once. With `--changed`, a comparison
-    reads only rows that changed since the last comparison, or in the hour before that comparison because
-    transactions may commit late. Once a day a comparison reads all rows, to find deleted rows.
+    reads only rows that changed since an hour before the last comparison, because transactions may commit
+    late. Once a day a comparison reads all rows, to find deleted rows.
 
     If the bodies look like HTML, add `--html`, which needs the extra `html`, or `--no-html`, which keeps the
     tags; otherwise the table is refused.
@@ -103,7 +103,7 @@ def attach(
     way = f"run `dedup sync {done.name}` before each backfill"
     if done.every is not None:
         way = f"a backfill and `dedup worker` look for changes every {done.every} minutes"
-    output.say(f"no trigger notes changes of the table: {way}")
+    output.say(f"the table has no triggers of dedup: {way}")
 
 
 def remap(
@@ -206,7 +206,7 @@ def sync(
 
 
 def detach(
-    name: Annotated[str, Argument(metavar="NAME", help="Name that `dedup attachments` shows, or table.")],
+    name: Annotated[str, Argument(metavar="NAME", help="Name from `dedup attachments`, or the table.")],
     dry_run: DryRunOption = False,
     yes: YesOption = False,
 ) -> None:
@@ -217,7 +217,7 @@ def detach(
     asks; without a terminal it needs `--yes`.
     """
     with stopping() as stop, corpus() as dd:
-        # The question to the user gives the number of articles that will be deleted.
+        # Count the articles first, because the question to the user gives their number.
         done = dd.attachments.detach(name, dry_run=True)
         if not dry_run:
             if done.articles:

@@ -39,13 +39,13 @@ def changes(
     mark changed several times, only the last change is printed.
 
     Store each line and its cursor in one transaction, and continue from that cursor: then no change is missed
-    or printed twice, even after a crash. If a cursor is refused (exit code 2; after a restore, or after 30
-    days), delete your copy, and begin again without a cursor.
+    or printed twice, even after a crash. A cursor may be refused with exit code 2 after a restore or after 30
+    days. If so, delete your copy, and begin again without a cursor.
 
     `--json` prints one document instead, with `changes` and `cursor`: at most 1,000 changes, or the number in
     `--limit`. `--follow` ends with exit code 0 at SIGTERM or Ctrl-C.
 
-    Until `--start` the journal is off, and costs nothing.
+    The journal is off, and costs nothing, until you run `dedup changes --start`.
 
     **Examples**
 
@@ -76,7 +76,7 @@ def changes(
             size = PAGE if limit is None else min(PAGE, limit - printed)
             found = dd.changes(last, limit=size)
             output.write_jsonl((change.as_dict() for change in found), sys.stdout)
-            # A program that reads this output from a pipe waits for these lines.
+            # Flush, because a program that reads from a pipe waits for these lines.
             sys.stdout.flush()
             printed += len(found)
             last = found[-1].cursor if found else last
@@ -89,7 +89,7 @@ def changes(
 
 
 def _wait(seconds: float, leave: StopFlag) -> None:
-    # The sleeps are short, because a signal whose handler only sets a flag does not end a sleep (PEP 475).
+    # Sleep only briefly: a signal whose handler only sets a flag does not end a sleep (PEP 475).
     until = time.monotonic() + seconds
     while not leave.is_set() and (left := until - time.monotonic()) > 0:
         time.sleep(min(left, LOOK_SECONDS))

@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 import typer
 from typer import Argument
 
-VARIABLE = "_DEDUP_COMPLETE"  # At Tab the script sets this variable, for example to `complete_bash`
+VARIABLE = "_DEDUP_COMPLETE"  # Set by the script when you press Tab, for example to `complete_bash`
 
 
 def completion(
     shell: Annotated[Literal["bash", "zsh", "fish"], Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> None:
-    """Print a script for your shell that completes commands, options and file names at Tab.
+    """Print a script for your shell that completes commands, options and file names when you press Tab.
 
     Completion needs no database. zsh needs `compinit` before the script.
 

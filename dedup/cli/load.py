@@ -152,7 +152,7 @@ def load(
         _show_previews(found, json)
         reports = [preview.report for preview in found]
     elif usable:
-        # A server may start only now, after each file was opened: a mistyped name must not start it.
+        # Open the corpus only now: a mistyped file name must not start the embedded server.
         reports = _load(usable, wanted, rejects, unusable, json)
     errors = [*unusable.values()]
     for other in errors[:-1]:
@@ -181,7 +181,7 @@ def _load(
                 if stop.is_set():
                     break
     except BaseException:
-        # The batches before the error are stored, so the report must still be printed.
+        # The batches before the error are stored, so print the report although the load failed.
         if any(report.lines for report in reports):
             _show(reports, json)
         raise
@@ -229,7 +229,7 @@ def _show(reports: Sequence[dedup.LoadReport], json: bool) -> None:
 
 
 def _next_step(reports: Sequence[dedup.LoadReport]) -> str:
-    """Return advice after every line was refused; the most frequent reason decides."""
+    """Return advice for the most frequent reason, if every line was refused."""
     noted = [noted for report in reports for noted in report.reasons.values()]
     reason = max(noted, key=lambda one: one.count).reason
     if "JSON" in reason:

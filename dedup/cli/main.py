@@ -45,7 +45,7 @@ app = typer.Typer(
     name="dedup",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    # Typer's two options for completion write into start-up files, so `dedup completion` replaces both.
+    # Typer's own options for completion change the start-up files of the shell; `dedup completion` does not.
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="markdown",
@@ -118,7 +118,7 @@ def main(arguments: list[str] | None = None) -> None:
         signals.listen()
         code = run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
-        # The interrupt came just before or after the command, where `run` catches nothing.
+        # The interrupt came just before or after `run`, which catches interrupts itself.
         code = _interrupted()
     signals.ignore()
     sys.exit(code)
@@ -170,7 +170,7 @@ def _failed(error: Exception, arguments: list[str]) -> int:
         # The message of an ImportError names the missing package of an extra or a plug-in.
         output.say(f"dedup: {error}")
     elif isinstance(error, OSError):
-        # Without a new stdout, the flush at exit would fail again on a full disk.
+        # Replace stdout, because on a full disk the flush at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         output.say(f"dedup: the output cannot be written: {error.strerror or type(error).__name__}")
     elif isinstance(error, MemoryError):
@@ -186,7 +186,7 @@ def _failed(error: Exception, arguments: list[str]) -> int:
 
 
 def program(named: Sequence[str] = ()) -> typer.Typer:
-    """Return the program with all commands, also of plug-ins; or with only the command in `named`."""
+    """Return the program with all commands, including plug-ins, or with only the command in `named`."""
     # A call needs only one command, and making all commands takes 40 ms.
     made = copy(app)
     made.registered_commands, made.registered_groups = [*app.registered_commands], [*app.registered_groups]
@@ -213,7 +213,7 @@ def _add(made: typer.Typer, name: str) -> None:
         commands = {command.name for command in place.registered_commands}
         if last in commands | {group.name for group in place.registered_groups}:
             raise DedupError(f"there is a command {name}")
-        # Try to build a foreign command first: if Typer cannot, all other commands would fail too.
+        # Build a foreign command alone first: if Typer cannot build it, no command of the program would work.
         if not plugins.is_own(point):
             typer.main.get_command(_put(added, last, typer.Typer()))
         _put(added, last, place)
@@ -230,7 +230,7 @@ def _put(added: Any, name: str, place: typer.Typer) -> typer.Typer:
 
 
 def _group(made: typer.Typer, name: str) -> typer.Typer:
-    """Return a group of commands by name, to which commands can be added; make a missing group."""
+    """Return the group of commands with this name, ready for more commands; make a missing group."""
     # The group is copied, because all programs that are made from `app` share the groups of `app`.
     for at, info in enumerate(made.registered_groups):
         if info.name == name and info.typer_instance:
@@ -257,12 +257,12 @@ def _say_usage(error: typer.TyperException) -> None:
         return
     message = message.replace(": Value error, ", ": ")
     if options := getattr(error, "possibilities", None):
-        # Typer compares names with their dashes, and would suggest --raw for --fromat.
+        # Compare names without dashes: with the dashes, Typer suggests --raw for the misspelt --fromat.
         bare = {option.lstrip("-"): option for option in sorted(options)}
         near = [bare[name] for name in get_close_matches(getattr(error, "option_name", "").lstrip("-"), bare)]
         message = f"{error.message}." + (f" Did you mean {' or '.join(near)}?" if near else "")
     said, meant, names = message.rpartition(" Did you mean '")
-    # Typer lists similar commands in quotes, which this message does not have.
+    # Remove the quotes that Typer puts around similar commands.
     if meant and names.endswith("'?"):
         near = names.removesuffix("'?").split("', '")
         message = f"{said} Did you mean {' or '.join(near)}?"

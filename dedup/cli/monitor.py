@@ -104,7 +104,7 @@ def status(
 
 
 def _say_reasons(words: str, counts: dict[str, int], everything: bool) -> None:
-    """Print a line per reason, the most frequent first; or only the first and the number of other reasons."""
+    """Print a line for each reason, the most frequent first. Without `everything`, print only one line."""
     reasons = sorted(counts, key=lambda reason: (-counts[reason], reason))
     for reason in reasons if everything else reasons[:1]:
         others = 0 if everything else len(reasons) - 1
@@ -121,7 +121,7 @@ def run_check(max_age: str, max_wait: str | None, json: bool) -> None:
         output.write_json({"well": not problems, "problems": problems, **found.as_dict()})
     else:
         words = f"NOT WELL: {'; '.join(problems)}" if problems else f"OK: {found.waiting}"
-        # Without `markup=False` Rich would read brackets in the words as markup.
+        # Without `markup=False` Rich would read brackets in the message as markup.
         output.console().print(output.printable(words), soft_wrap=True, markup=False)
     if problems:
         raise typer.Exit(NOT_WELL)
@@ -169,7 +169,7 @@ def metrics(
     needs("dedup metrics", "metrics", METRICS_PACKAGES)
     found = dedup.metrics.Metrics()
     try:
-        # The file is written without a database too: it then has `dedup_up 0`, which can raise an alert.
+        # Write the file even without a database: it then has `dedup_up 0`, which can raise an alert.
         if to:
             found.write(to)
         else:

@@ -30,7 +30,7 @@ _NOUNS = {
 def init(
     key: Annotated[
         str | None,
-        Option("--hash-key", metavar="random|-", help="Seed of all hashes: a new secret, or one from stdin."),
+        Option("--hash-key", metavar="random|-", help="Key of all hashes: random, or read from stdin."),
     ] = None,
     sql: Annotated[bool, Option("--sql", help="Print the statements for psql; run nothing.")] = False,
     search: Annotated[
@@ -66,7 +66,7 @@ def init(
 
         dedup init --sql | psql -v ON_ERROR_STOP=1 news
 
-        dedup settings --show-secrets --json | jq -r .hash_key    # for a corpus with equal hashes elsewhere
+        dedup settings --show-secrets --json | jq -r .hash_key    # for a second corpus with the same hashes
     """
     from dedup.base.settings import masked
 

@@ -71,7 +71,7 @@ def say(words: str) -> None:
     # A full disk or a closed pipe is not an error here, because the command itself will report it.
     with suppress(OSError, ValueError):
         sys.stdout.flush()
-    # A command that a message names must open the same corpus.
+    # Add `--schema` to commands in the message, so that they open the same corpus.
     if of_schema is not None:
         words = _COMMANDS.sub(f"{program(of_schema)} ", words)
     PrintableConsole(stderr=True, highlight=False).print(Text(printable(words)), soft_wrap=True)
@@ -99,7 +99,7 @@ def write_jsonl(rows: Iterable[Mapping[str, Any]], to: TextIO, *, raw: bool = Fa
 def write_csv(
     rows: Iterable[Mapping[str, Any]], columns: Sequence[str], to: TextIO, *, raw: bool = False
 ) -> int:
-    """Write rows as CSV with a header; return the number of rows. `raw`: do not guard cells."""
+    """Write rows as CSV with a header; return the number of rows. `raw`: write formulas unchanged."""
     # Cells are guarded, because a text may begin like a formula, which a spreadsheet would run.
     writer = csv.DictWriter(to, columns, lineterminator="\n")
     writer.writeheader()
@@ -202,7 +202,7 @@ def cell(value: Any, *, raw: bool = False) -> Text:
 
 
 def _widths(columns: Sequence[_Column], rows: Sequence[Sequence[Text]], width: int) -> list[int] | None:
-    """Return widths with which a row fits one line, or None; columns of texts share the remaining space."""
+    """Return column widths with which each row fits on one line; None if there are no such widths."""
     left = width - GAP * (len(columns) - 1) - sum(column.widest for column in columns if column.whole)
     least = {
         place: min(column.widest, max([NARROWEST_WORDS, *(wide for wide in words if wide <= LONGEST_WORD)]))

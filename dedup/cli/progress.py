@@ -15,9 +15,9 @@ from dedup.base.words import size
 from dedup.cli.output import say
 
 LINE_SECONDS = 10.0
-"""Seconds between two lines, which makes 3,000 lines a night. A shorter stage prints no line."""
+"""Seconds between two lines of progress: 3,000 lines in a night. A shorter stage prints no line."""
 
-RATE_LINES = 6  # Lines over which the rate is averaged (one minute): one slow batch hardly changes it
+RATE_LINES = 6  # Number of lines over which the rate is averaged: one minute, so a slow batch matters little
 
 
 @contextmanager

@@ -31,7 +31,7 @@ MAY: Mapping[str, tuple[Role, ...]] = {
 
 
 def advice(arguments: Sequence[str]) -> str | None:
-    """Return advice after a refused command: the roles that may run it, and the `dedup grant`; or None."""
+    """Return the roles that may run a refused command, and the `dedup grant` to run; None if unknown."""
     words = list(arguments)
     # Options of the program come before the command; of these options only --schema has a value.
     while words and words[0].startswith("-"):

@@ -17,7 +17,7 @@ from dedup.cli.shared import JsonOption, YesOption, corpus
 from dedup.rules.relation import Relation
 
 CHANGES = {"fingerprint": "fingerprints", "rule": "marks", "window": "what is compared"}
-"""Words for the data that a setting changes, by the kind of setting."""
+"""Names of the data that a setting changes, by the kind of the setting."""
 
 SentenceLanguageOption = Annotated[
     str | None, Option("--language", help="Language of the sentence, such as `en`.")

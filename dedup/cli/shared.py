@@ -83,7 +83,7 @@ def corpus() -> Iterator[dedup.Deduplicator]:
 
 
 def agree(what: str, *, yes: bool) -> None:
-    """Print what cannot be undone, and ask for consent, unless `yes` is true.
+    """Print a change that cannot be undone and, unless `yes` is true, ask for consent.
 
     Raises InputError: there is no terminal for the question. Raises typer.Abort: the answer is no.
     """
@@ -105,7 +105,7 @@ def shortened(text: str) -> str:
 
 
 def previewed(preview: dedup.Preview) -> str:
-    """Return words for the work and the time of the next backfill."""
+    """Describe the amount of work of the next backfill, and how long it will take."""
     texts = f"{counted(preview.fingerprint, 'text')} to fingerprint, " if preview.fingerprint else ""
     return f"{texts}{counted(preview.settle, 'article')} to settle, about {duration(preview.seconds)}"
 
@@ -124,7 +124,7 @@ def names(given: list[str] | None) -> list[str] | None:
 
 
 def moment(given: str) -> datetime:
-    """Return the time that an argument means: a time as in files, or an age (`30m`, `24h`, `7d`)."""
+    """Return the time in an argument, which is a time as in files or an age such as `30m`, `24h` or `7d`."""
     from dedup.base.times import parse_time
 
     if (span := _span(given, "mhd")) is not None:
@@ -148,7 +148,7 @@ def _span(given: str, units: str) -> float | None:
 
 
 def hash_key(given: str) -> str:
-    """Return the hash key that an argument means: `random` makes a key, `-` reads a key from stdin."""
+    """Return a hash key: `random` makes a key, `-` reads it from stdin, any other text is the key itself."""
     from dedup.base.settings import HASH_KEY_CHARACTERS
 
     if given == "random":

@@ -60,7 +60,7 @@ def _columns(*heads: Text, below: int = 0) -> Table:
 
 
 def marked(segments: Iterable[Segment], around: tuple[str, str] | None = None) -> Text:
-    """Return a passage, where differing words have a style, or are between the two signs of `around`."""
+    """Return a passage with its differing words in a style, or between the two signs in `around`."""
     text = Text()
     for segment in segments:
         shown = printable(segment.text)

@@ -76,7 +76,7 @@ def asked_to_stop() -> bool:
 
 
 def exit_code(default: int = signal.SIGTERM) -> int:
-    """Return the exit code of an unfinished command: 128 plus the last signal, or else plus `default`."""
+    """Return the exit code of an unfinished command: 128 plus the last signal's number, or `default`."""
     return 128 + (_Came.asked or default)
 
 
@@ -97,7 +97,7 @@ def leaving() -> AbstractContextManager[StopFlag]:
 
 @contextmanager
 def _asked(numbers: Sequence[signal.Signals], seconds: float, *, once: bool = False) -> Iterator[StopFlag]:
-    """Yield a flag that signals set. End the command after `seconds`; if `once`, also at a second signal."""
+    """Yield a flag that a signal sets. The command ends `seconds` later or, if `once`, at a second signal."""
     flag = StopFlag()
     handler, timer = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
 
@@ -129,7 +129,7 @@ def _asked(numbers: Sequence[signal.Signals], seconds: float, *, once: bool = Fa
 def _end(number: int, _frame: FrameType | None) -> None:
     if _Came.ending:
         return
-    # The alarm always follows a signal, whose number is noted already and decides the exit code.
+    # The alarm is not noted, because the signal before the alarm decides the exit code.
     if number != signal.SIGALRM:
         note(number)
     _Came.ending = True

@@ -24,16 +24,16 @@ def versions(
     story: Annotated[str, Argument(metavar="STORY", help="Your id of any article of the story.")],
     against: Annotated[
         Literal["before", "original"],
-        Option(help="Compare each version with the previous one, or the original."),
+        Option(help="Compare each version with the previous version, or the original."),
     ] = "before",
     json: JsonOption = False,
 ) -> None:
     """Show how a story was altered: the sentences that each version added, removed and changed.
 
     Versions are the original and its duplicates by time; each version is compared with the previous version.
-    An update with too much new text for a duplicate is the original of another story. Updates whose best
-    earlier match is this original are listed at the end, compared with it. A sentence that only moved counts
-    as unchanged. Common sentences are labelled.
+    An update with too much new text is not a duplicate, but the original of another story. Updates whose best
+    earlier match is this original are listed at the end, and compared with this original. A sentence that
+    only moved counts as unchanged. Common sentences are labelled.
 
     For all stories together, and for SQL: `dedup sentences`.
 
@@ -94,11 +94,11 @@ def sentences(
 ) -> None:
     """Fill the views `alteration` and `quote` with sentences, for analysts and for `dedup quotes`.
 
-    The command stores the words of each alteration in a story, and of sentences that several outlets share
-    (at most 100,000); elsewhere the database has only hashes of sentences. Run the command after a backfill
-    when you need these views. Unchanged versions are skipped. Marks do not depend on this command, and
-    `check` and `backfill` never wait for it. Sentences of attached tables are stored too, until the rows
-    change. You may stop the command at any moment.
+    The command stores the words of each alteration in a story, and of at most 100,000 sentences that several
+    outlets share. Other tables have only hashes of sentences. Run the command after a backfill when you need
+    these views. Unchanged versions are skipped. Marks do not depend on this command, and `check` and
+    `backfill` never wait for it. Sentences of attached tables are stored too, until the rows change. You may
+    stop the command at any moment.
 
     **Examples**
 

@@ -26,19 +26,19 @@ def backfill(
         int | None, Option(min=0, max=MAX_WORKERS, help="Threads; default: the number of cores plus one.")
     ] = None,
     engine: Annotated[
-        EngineName, Option(metavar="|".join(ENGINE_NAMES), help="Engine that settles; auto: the faster one.")
+        EngineName, Option(metavar="|".join(ENGINE_NAMES), help="Settling engine; auto: the faster engine.")
     ] = "auto",
     memory: Annotated[
-        int | None, Option(min=16, metavar="MB", help="Limit of the memory engine; default: 1/4 of memory.")
+        int | None, Option(min=16, metavar="MB", help="RAM limit of the memory engine; default: 1/4 of RAM.")
     ] = None,
     json: shared.JsonOption = False,
 ) -> None:
     """Settle every pending or stale article, as a nightly run or after a load.
 
     A backfill puts changed settings in force, fingerprints texts on all cores, counts common sentences, and
-    settles. Much work, as after a first load or a changed setting, is done by the memory engine; a few
-    articles are settled in batches by the postgres engine, with indexes. Both engines give the same marks.
-    You may stop a backfill at any moment: the next run continues. Marks stay readable meanwhile.
+    settles. The memory engine settles many articles, as after a first load or a changed setting. The postgres
+    engine settles a few articles in batches, with indexes. Both engines give the same marks. You may stop a
+    backfill at any moment: the next run continues. Marks stay readable meanwhile.
 
     If another backfill is running, the command shows who runs it, since when and how far it is, and ends. The
     next run continues a killed backfill at once. `dedup status` shows a running backfill.
@@ -50,7 +50,7 @@ def backfill(
     """
     with shared.corpus() as dd, shared.stopping() as stop, progress_bar() as bar:
         if dd.settings.adoption():
-            output.say(f"new settings or a new program come into force: {shared.previewed(dd.preview())}")
+            output.say(f"the settings or the version of dedup changed: {shared.previewed(dd.preview())}")
         report = dd.backfill(
             batch=batch,
             workers=workers,
@@ -105,7 +105,7 @@ def _copies(story: dedup.StorySummary) -> str:
 def _found(reprints: dedup.Reprints) -> str:
     if not reprints.duplicates:
         return "no article is a duplicate of another"
-    # The line has only titles, because logs keep it, and must not hold words of a text.
+    # Show only titles, because logs keep this line and must not hold words of a text.
     most = ", ".join(
         f'"{line(story.title, most=shared.TITLE_CHARACTERS)}" ({story.id}, {_copies(story)})'
         if story.title
@@ -189,7 +189,7 @@ def check(
         repairs: list[Repair] = []
         answered = refused = 0
         for item in reader:
-            # The reader gives the repairs of an article before the article.
+            # The reader yields the repairs of an article before the article itself.
             if isinstance(item, Repair):
                 repairs.append(item)
                 continue
@@ -236,7 +236,7 @@ def delete(
 
 def prune(
     older_than: Annotated[
-        str, Option(metavar="AGE|DAY", help="Age before the newest article: `90d`, `12w`, `2y`; or a day.")
+        str, Option(metavar="AGE|DAY", help="Age before the newest article (`90d`, `12w`, `2y`) or a day.")
     ],
     dry_run: Annotated[
         bool, Option("--dry-run", help="Count what would be archived; change nothing.")
@@ -244,9 +244,9 @@ def prune(
     yes: shared.YesOption = False,
     json: shared.JsonOption = False,
 ) -> None:
-    """Archive old articles, which keep text and mark but are never compared again: the corpus stays fast.
+    """Archive old articles to keep the corpus fast: they keep text and mark, but are never compared again.
 
-    All articles are settled first, so that each archived article has a mark. Then the horizon moves; articles
+    All articles are settled first, so that each archived article has a mark. Then the horizon moves. Articles
     before the horizon lose their fingerprints, and new articles use the space. A copy after the horizon whose
     original is archived is settled again: the earliest of these copies becomes the original. The horizon
     never moves back. New articles with a date before the horizon are archived at once, as `failed` with the

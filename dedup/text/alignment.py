@@ -1,7 +1,7 @@
-"""Align two texts by sentences: versions of a sentence share a row; a sentence without a version is alone.
+"""Align two texts by sentences. A row has a sentence and its version in the other text, or a sentence alone.
 
-Equal sentences are paired first, then the most similar ones, then the parts of split or merged sentences.
-A pair whose order differs between the texts is shown in two rows, one for each text.
+Equal sentences are paired first, then similar sentences, then the parts of split or merged sentences.
+A sentence that moved is shown in two rows: at its place in the first text, and at its place in the second.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ TWIN_WORDS = 0.5
 # A word in more sentences than this is not used to find versions, so that the work stays below quadratic.
 WIDESPREAD = 50
 MIN_SENTENCE = 12  # Minimum characters; a shorter piece, such as "Mr. ", is joined to the next piece
-# Maximum number of adjacent pieces that are tried as one common sentence. Common sentences were found with
-# Punkt, which knows abbreviations and so splits less often than this module.
+# Maximum number of adjacent sentences that are joined to search for a common sentence. Common sentences were
+# found with Punkt, which knows abbreviations and so splits less often than this module.
 COMMON_PIECES = 4
-# Letters of misread texts aligned per step; only the alignment of the first half is kept. So the work is
-# linear in the length of the text. A passage that only one text has may be as long as the second half.
+# Letters aligned per step in misread texts, so that the time grows linearly. A step keeps only the first half
+# of its alignment, so a passage that one text lacks may be up to 5,000 letters long.
 WINDOW_LETTERS = 10_000
 # Cut misread sentences after at most 500 characters, since the periods between them may be misread.
 _PIECE = re.compile(r".{1,500}(?:\s|$)|.{1,500}", re.DOTALL)
@@ -55,7 +55,7 @@ _SENTENCE_END = re.compile(
 class Passage:
     """One or more adjacent sentences of a text, in the original wording."""
 
-    segments: Segments = field(repr=False)  # Together the text of the passage and the spaces after it
+    segments: Segments = field(repr=False)  # The text of the passage in pieces, with the spaces after it
     opens: bool  # True if the passage begins a paragraph
     elsewhere: bool = False  # True if the other text has its version in a different row
     common: bool = False  # True for a common sentence, which comparisons ignore
@@ -89,7 +89,7 @@ def reflowed(text: str) -> str:
 
 
 def align(a: str, b: str, common: Iterable[str] = ()) -> list[AlignedRow]:
-    """Return the rows of two texts in reading order. The joined passages of a side are its whole text."""
+    """Return the rows of two texts in reading order. Joined, the passages of a text are the whole text."""
     sides = _sentences(a), _sentences(b)
     # Pair the texts in a fixed order, so that align(a, b) mirrors align(b, a).
     pairs = _pairs(*sides) if a <= b else [(j, i) for i, j in _pairs(*sides[::-1])]
@@ -141,7 +141,7 @@ def align_letters(a: str, b: str) -> list[AlignedRow]:
 
 
 def _beside(runs: Sequence[tuple[int, int, int]], place: int) -> int:
-    """Map a place in `a` to `b`: keep its distance from the last shared run, but stop at the next run."""
+    """Return the place in `b` that corresponds to `place` in `a`, by the shared runs before and after it."""
     found = place
     for i, j, _ in runs:
         if i >= place:
@@ -196,7 +196,7 @@ _Places = tuple[range, range]  # Sentence numbers of a pair: in the first text, 
 def _pairs(a: list[_Sentence], b: list[_Sentence]) -> list[_Places]:
     keys = [normal(s.words) for s in a], [normal(s.words) for s in b]
     equal, anchors = _equal(*keys)
-    # Leave out sentences that both texts have, even if one text repeats them: they need no similar version.
+    # Sentences that both texts have need no similar version, even if one text repeats them more often.
     both = set(keys[0]) & set(keys[1])
     sets = tuple({i: frozenset(key) for i, key in enumerate(side) if key not in both} for side in keys)
     gaps = [_gaps(len(side), [pair[n] for pair in anchors]) for n, side in enumerate(keys)]
@@ -209,7 +209,7 @@ def _pairs(a: list[_Sentence], b: list[_Sentence]) -> list[_Places]:
 def _equal(
     a: list[tuple[str, ...]], b: list[tuple[str, ...]]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return all pairs of equal sentences; in a second list, only pairs in the same order in both texts."""
+    """Return all pairs of equal sentences, and a list of only the pairs with the same order in both texts."""
     numbers: dict[tuple[str, ...], int] = {}
     rows = [[numbers.setdefault(key, len(numbers)) for key in side] for side in (a, b)]
     anchors = [
@@ -267,7 +267,7 @@ def _most_alike(a: _Words, b: _Words, a_gaps: list[int], b_gaps: list[int]) -> l
 
 
 def _with_halves(i: int, j: int, sets: tuple[_Words, ...], free: list[set[int]]) -> _Places:
-    """Add adjacent sentences to a pair while its sides get more similar: a sentence was split or merged."""
+    """Add adjacent sentences to a pair as long as its two sides get more similar."""
     places = [range(i, i + 1), range(j, j + 1)]
     sides = [sets[0][i], sets[1][j]]
     for n in (0, 1):
@@ -290,9 +290,9 @@ def _likeness(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 def _in_order(pairs: list[_Places], a: list[_Sentence]) -> list[_Places]:
-    """Choose pairs that have the same order in both texts and the most words; `pairs` is sorted by `a`."""
+    """Choose pairs whose order is the same in both texts, with the most words; `pairs` is sorted by `a`."""
     ranks = {start: n for n, start in enumerate(sorted(pair[1].start for pair in pairs), 1)}
-    # A Fenwick tree of the chains with the most words, by the rank where they end, makes the time O(n log n).
+    # A Fenwick tree finds the chain of pairs with the most words in O(log n), so all pairs take O(n log n).
     best = [(0, -1)] * (len(pairs) + 1)
     before: list[int] = []
     for number, (one, other) in enumerate(pairs):
@@ -336,7 +336,7 @@ class _Side:
         self.paired: dict[int, tuple[range, Segments]] = {}
 
     def until(self, stop: int) -> Iterator[Passage]:
-        """Yield the passages before sentence `stop`, which have no version in the same row."""
+        """Yield the passages before sentence `stop`, each for a row without a version in the other text."""
         while self._at < stop:
             yield self.next(elsewhere=True)
 
@@ -344,7 +344,7 @@ class _Side:
         first = self._sentences[self._at]
         place, segments = self.paired.get(self._at, (range(self._at, self._at + 1), ()))
         if not segments:
-            elsewhere = normal(first.words) in self._others  # The other text has it fewer times
+            elsewhere = normal(first.words) in self._others  # The other text repeats the sentence less often
             segments = whole(first.words, Kind.SAME if elsewhere else self._alone)
         self._at = place.stop
         return Passage(segments, first.opens, elsewhere, all(n in self._common for n in place))

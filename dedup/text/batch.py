@@ -37,7 +37,7 @@ class Tokens:
 
     Attributes:
         hashes, lengths: shape (words,): hash of each word, and length of each word in characters.
-        lines: shape (lines + 1,): index of the first word of each line (may be empty), then the word count.
+        lines: shape (lines + 1,): index of the first word of each line, then the number of all words.
     """
 
     def __init__(self, data: bytes, hasher: Hasher) -> None:
@@ -53,7 +53,7 @@ class Tokens:
             total = np.zeros(len(first) + 1, np.int64)
             np.cumsum(first, out=total[1:])
             self.lengths = total[stops] - total[starts]
-        # A view with stride 1: numbers[i] is the eight bytes from byte i on. The last bytes need padding.
+        # A view with a stride of one byte: numbers[i] has the bytes i to i + 7. The last bytes need padding.
         numbers = np.ndarray((len(data) + 1,), "<u8", data + bytes(_STEP), strides=(1,))
         self.hashes: Hashes = np.empty(len(starts), np.uint64)
         for i in range(0, len(starts), _CHUNK):
@@ -63,12 +63,12 @@ class Tokens:
         self._low, self._high = self.hashes & _LOW, self.hashes >> _HALF
 
     def sequences(self, starts: Places, stops: Places) -> npt.NDArray[np.int64]:
-        """Return the hashes of sequences of words, which must be sorted, not empty and without overlap."""
+        """Return the hash of each sequence of words. Sequences are sorted, not empty and do not overlap."""
         if not len(starts):
             return np.empty(0, np.int64)
         counts = stops - starts
         coefficients = self._hasher.of_sequence(int(counts.max()))
-        # If the sequences are adjacent, use a slice: a view needs no copy of the words.
+        # Adjacent sequences are selected with a slice, because a slice copies no words.
         whole = len(starts) == 1 or bool((starts[1:] == stops[:-1]).all())
         where = slice(int(starts[0]), int(stops[-1])) if whole else ranges(starts, counts)
         low, high = self._low[where], self._high[where]
@@ -181,7 +181,7 @@ class BatchMaker:
     def _sentences(
         self, tokens: Tokens, first_lines: Places, banded: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the distinct hashes of all counted sentences, and where the hashes of each text start."""
+        """Return the distinct sentence hashes of each text, and the index of the first hash of each text."""
         text_of = np.repeat(np.arange(len(banded)), np.diff(first_lines))
         counts = tokens.line_characters() >= self._settings.sentence_min_characters
         chosen = np.flatnonzero(counts & banded[text_of])
@@ -202,7 +202,7 @@ class BatchMaker:
         else:
             stops = tokens.lengths < self._settings.stop_word_length
         stops &= made.banded[text_of]
-        # The last two words of a text begin no shingle: it would include words of the next text.
+        # The last two words of a text begin no shingle, because it would include words of the next text.
         stops[np.maximum(starts[1:] - 1, 0)[made.banded]] = False
         stops[np.maximum(starts[1:] - 2, 0)[made.banded]] = False
         at = np.flatnonzero(stops)

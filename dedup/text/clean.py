@@ -29,15 +29,15 @@ from dedup.text.normalize import (
 
 # Maximum length of a heading: news headings are written to fit about 60 characters.
 HEADING_MAX_CHARACTERS = 60
-# Maximum length of a heading as a share of the widest line. Programs that even out lines make longer lines.
+# Maximum heading length as a share of the widest line. Programs that balance lines make no line so short.
 HEADING_MAX_SHARE = 0.6
 # If the widest line is narrower, no program wrapped the text, and no line counts as a heading.
 HEADING_MIN_WIDTH = 40
-# A line break replaced spaces of unknown width, at most this width: they could have filled a tab stop.
+# Maximum number of spaces that a line break may have replaced: a tab stop is 8 wide.
 WIDEST_GAP = 8
 
 _LINE_END = re.compile(f"[{LINE_ENDS}]")
-# Each of these two patterns begins with a literal character, so that the search can skip to it quickly.
+# The next two patterns begin with a hyphen, so that the search can skip quickly to the next hyphen.
 _HYPHEN_BREAK = re.compile(r"- (?<=\w- )(?=\w)")
 _DASHES = re.compile(r"--+(?: ?--+)* ?")
 _IDEOGRAPH_SPACE = re.compile(
@@ -45,7 +45,7 @@ _IDEOGRAPH_SPACE = re.compile(
 )
 _INVISIBLE = re.compile(f"[{INVISIBLES}]")
 _ODD_SPACES = "\t\x1c\x1d\x1e\x1f"
-# The punctuation mark is first, so that the search can skip to it; a look-behind tests the letters before.
+# The pattern begins with the mark, so that the search can skip to it. A look-behind tests the letters before.
 _GLUED = re.compile(r"[.?!\u2026](?<=[^\W\d_]{2}.)[\"')\]\u2019\u201d\u00bb]?(?=[^\W\d_]{2})")
 _WEB_ADDRESS = re.compile(r"://|@|\bwww\.", re.IGNORECASE)
 _CLOSERS = "\"')]}\u2019\u201d\u00bb* "
@@ -66,7 +66,7 @@ def blocks(text: str) -> list[str]:
 
 
 def glued_blocks(text: str) -> tuple[list[str], int]:
-    """Return the blocks of a text before `unglued` adds lost spaces, and the text's kinds of characters."""
+    """Return the blocks of a text without the spaces that `unglued` adds, and the kinds of its characters."""
     text = storable(text)
     found = 0
     if not text.isascii():
@@ -117,10 +117,10 @@ def _lines(text: str, found: int) -> list[str]:
 
 
 class _Fits:
-    """Test whether the first word of a line would have fitted at the end of the line before."""
+    """Test whether the first word of a line would have fitted at the end of the previous line."""
 
     def __init__(self, text: str, lines: list[str]) -> None:
-        # Runs of spaces can come from before or after the wrapping: test lines both with and without runs.
+        # Runs of spaces may be older or newer than the wrapping: measure lines with runs and without runs.
         self._measures = [[line.strip(" ") for line in text.split("\n")], lines]
         # Ignore lines of one word, such as a web address, which can be wider than the wrapping width.
         self._widths = [
@@ -140,7 +140,7 @@ class _Fits:
 
 def _one_line(lines: list[str], hyphens: bool, ideographs: bool) -> str:
     line = " ".join(lines)
-    # A line can be broken after a hyphen or beside a dash: the text must be equal with and without the break.
+    # Programs also break lines after a hyphen or beside a dash: join such lines as if there were no break.
     if hyphens and "- " in line:
         line = _HYPHEN_BREAK.sub("-", line)
     if hyphens and "--" in line:
@@ -150,7 +150,7 @@ def _one_line(lines: list[str], hyphens: bool, ideographs: bool) -> str:
 
 
 def unglued(line: str) -> str:
-    """Add the space lost after a sentence end: two small letters, a mark; then a capital and a small letter.
+    """Add a lost space after the end of a sentence, as in "left.The", but not in a web address.
 
     >>> unglued("He left.The rest stayed. See www.example.com/Home.Page")
     'He left. The rest stayed. See www.example.com/Home.Page'

@@ -37,7 +37,7 @@ _SEPARATORS = re.compile(r"\s*(?:[/,;|&\n\xb7\u2022\u2013]| and | und | et | y |
 _DASHES = (" -", " \u2013", " \u2014")
 _DASH = re.compile(r"[.:]?\s*(?:[-\u2013\u2014_]|$)")
 _JOB = re.compile(r"(?:Staff|Writers?|Correspondents?|Reporters?|Editors?|Service|STAFF|WRITERS?)$")
-_CODE = re.compile(r"[a-z]{2,5}|red\.?|[\d. :]*")  # Initials of an author or a desk, or a date
+_CODE = re.compile(r"[a-z]{2,5}|red\.?|[\d. :]*")  # Initials of an author or a news desk, or a date
 _END_DATE = re.compile(r"[\s,]+[\d. :/-]+$")
 _RIGHTS = re.compile(
     r"(?:(?:\xa9|\([cC]\)|[Cc]opyright|COPYRIGHT)[\s\xa0,:]*)+(?:by\s+|\d{4}(?:-\d{4})?,?\s*(?:by\s+)?)*"
@@ -119,7 +119,7 @@ class CreditReader:
         for line in head.split("\n"):
             if line[:1] == " ":
                 line = line.lstrip()
-            # Compare whole names before the slow `_line`: most lines share only three characters with a name.
+            # `_line` is slow, so call it only for lines that begin with a whole name.
             if line[:3] in begins and line.casefold().startswith(begins[line[:3]]):
                 self._line(found, line.strip())
         self._tail(found, text[-TAIL:].rstrip())

@@ -1,4 +1,4 @@
-"""Make damaged-print signatures, which show that two texts are one text with misread letters. Pure.
+"""Make damaged-print signatures, which show that two texts are one text with misread letters.
 
 A misread character changes three shingles and a sentence, but only a few runs of letters. So a damaged-print
 signature, *print* for short, has 256 *cores*, runs of 8 letters, and hashes of the letters around each core.
@@ -33,12 +33,12 @@ SHIFT = 1  # Maximum number of letters that the difference may add or remove
 EDGE = CORE_LETTERS + BEYOND_LETTERS + SHIFT  # Number of letters needed on each side of a core
 SLOTS = 256
 # Maximum number of hashing rounds. Prose fills all slots in two rounds; a text that repeats one word would
-# need 256. After the last round, an empty slot copies the next full slot.
+# need 256 rounds. After the last round, an empty slot copies the next full slot.
 ROUNDS = 16
 LEAST_LETTERS = 87  # Minimum number of letters; a shorter text has no print
 PLANES = 8
-"""Number of bytes per slot: the hash of the core, the place (in 256ths of the text), hashes of the 8 letters
-before and after the core, and hashes of 5 letters beyond them, each at two distances one letter apart."""
+"""Number of bytes per slot: 1 hash of the core, 1 place of the core (in 256ths of the text), 2 hashes of the
+8 letters before and after it, and 4 hashes of 5 letters farther away (on each side at two distances)."""
 SIZE_BYTES = 4  # A print begins with the number of letters, little-endian
 assert PRINT_BYTES == SIZE_BYTES + PLANES * SLOTS
 # Number of cores per bucket key. Two texts whose cores have a Jaccard of J share at least one of the 48 keys
@@ -70,7 +70,7 @@ def letters(text: str) -> Letters:
 
 
 class Printer:
-    """Maker of prints with a hash key; with "", the hashes have no key."""
+    """Maker of prints whose hashes use `hash_key`; "" means no key."""
 
     def __init__(self, hash_key: str, *, compiled: bool = True) -> None:
         hasher = Hasher(hash_key)
@@ -100,7 +100,7 @@ class Printer:
 
 
 def _slots(found: Letters, of_gram: Hashes) -> tuple[Print, MinHashes]:
-    """Return the bytes of all slots, plane by plane, and the full 32-bit hash of the core in each slot."""
+    """Return the bytes of all slots in the order of `PLANES`, and the 32-bit hash of each core."""
     cores, beyond = (_grams(found, size, of_gram) for size in (CORE_LETTERS, BEYOND_LETTERS))
     count = len(found) - CORE_LETTERS - 2 * EDGE + 1
     inner = cores[EDGE : EDGE + count]
@@ -141,15 +141,15 @@ def _grams(found: Letters, size: int, of_gram: Hashes) -> Hashes:
 
 
 LEAST_JACCARD = 0.25  # Minimum Jaccard of the cores
-# If the cores have a Jaccard of J, the signature Jaccard must be at least J * J / 2 minus this number: damage
-# changes words twice as often as cores.
+# The signature Jaccard must be at least J * J / 2 minus this number, if the cores have a Jaccard of J. The
+# bound is below J, because damage changes words twice as often as cores.
 LESS_WORDS = 0.05
 LEAST_RATIO = 0.9  # Minimum length of the shorter text, in letters, as a share of the longer text
-MOST_WHOLE = 1.0  # Times `kept`: maximum share of the common cores that have equal letters on both sides
+MOST_WHOLE = 1.0  # Maximum share of common cores with equal letters on both sides, as a multiple of `kept`
 LEAST_IN_PLACE = 0.85  # Minimum share of common cores whose places differ by at most NEAR
 NEAR = 24  # In 256ths of the text
-# (letters, share): if the shorter text has fewer letters, the texts must be equal again after this share,
-# times `kept`, of the differences. Short texts need more: they have few differences, and templates are short.
+# Minimum share of differences after which the texts are equal again, as a multiple of `kept`: 0.9 if the
+# shorter text has under 200 letters, 0.7 under 500, else 0.3. Short texts may be filled-in templates.
 LEAST_MENDED = ((200, 0.9), (500, 0.7), (1 << 62, 0.3))
 
 
@@ -243,13 +243,13 @@ def _letter_counts(prints: Print) -> Keys:
 
 
 def _equal(a: Print, b: Print) -> Flags:
-    """Return flags of the slots with equal cores, shape (m, SLOTS); all False if a text has no print."""
+    """Return for each slot whether the cores are equal, shape (m, SLOTS); False if a text has no print."""
     there = (_letter_counts(a) > 0) & (_letter_counts(b) > 0)
     return np.asarray((_planes(a)[:, 0] == _planes(b)[:, 0]) & there[:, None])
 
 
 def _goes_on(one: Print, other: Print, plane: int) -> Flags:
-    """Return flags of the slots with equal letters beyond a difference, shifted by at most one letter."""
+    """Return for each slot whether the texts are equal beyond a difference, shifted by 0 or 1 letter."""
     here, there = one[:, plane], other[:, plane]
     found: Flags = (here == there) | (here == other[:, plane + 1]) | (one[:, plane + 1] == there)
     return found

@@ -27,8 +27,8 @@ from dedup.text.normalize import MOST_GROWTH, normal_size, words
 from dedup.text.punkt import NEUTRAL, PunktModel, english
 from dedup.text.sentences import SentenceSplitter
 
-# Raise this number by one if code or shipped sentence parameters now make other fingerprints (then
-# tests/text/test_golden.py fails), or if equal fingerprints and settings now lead to other marks.
+# Add one if a change of code or shipped sentence parameters changes fingerprints (then the test
+# tests/text/test_golden.py fails), or changes the marks that follow from equal fingerprints and settings.
 ALGORITHM_REVISION = 4
 
 # Part of each fingerprint version: Unicode tables decide which characters form words and how case folds.
@@ -46,7 +46,7 @@ class UnreadableError(Exception):
 
 
 class _Text(NamedTuple):
-    """A text and its place in the batch; `kernel` and `prepared` are absent for texts that Python reads."""
+    """A text and its place in the batch. A text that Python reads lacks `kernel` and `prepared`."""
 
     place: int
     text: str
@@ -66,14 +66,14 @@ class Fingerprinter:
         self.settings, self._settings_digest = settings, settings.digest("fingerprint")
         self._compiled = compiled and library() is not None
         self._models = dict(models or {})
-        # Only languages with sentence parameters are keys, since articles can name any number of languages.
+        # Languages without sentence parameters share the key "": articles can name any number of languages.
         self._splitters: dict[str, SentenceSplitter] = {}
         self._kernels: dict[str, NativeKernel] = {}
         self._versions: dict[str, int] = {}
         self._known = lru_cache(LANGUAGES_KEPT)(self._find_known)
 
     def language(self, given: str | None) -> str:
-        """Return the base language of a language code or, without a code, of the default of the corpus."""
+        """Return the base language of a code; without a code, the default language of the corpus."""
         return base_language(given) or base_language(self.settings.default_language) or ""
 
     def model(self, language: str | None) -> PunktModel:
@@ -98,7 +98,7 @@ class Fingerprinter:
         return self._maker.hasher.words(words(sentence))
 
     def sentences(self, text: str, language: str | None = None) -> list[tuple[str, int | None]]:
-        """Return sentences with hashes, None for sentences too short to count; [] if the text is too long."""
+        """Return (sentence, hash) pairs, hash None for a short sentence; [] if the text is too long."""
         try:
             self._check_size(text)
         except UnreadableError:
@@ -148,7 +148,7 @@ class Fingerprinter:
         limit = self.settings.text_max_characters
         if len(text) > limit:
             raise too_long(len(text), self.settings)
-        # Most texts are too short to grow beyond the limit, so their normalised size need not be counted.
+        # Skip the slow count for short texts, which cannot grow beyond the limit.
         if len(text) * MOST_GROWTH > limit and (size := normal_size(text)) > limit:
             raise too_long(size, self.settings, " when normalised")
 
@@ -158,7 +158,7 @@ class Fingerprinter:
         except MemoryError:
             raise
         except Exception:
-            # A text caused an error: try the texts one by one, to find it.
+            # A text caused an error: try the texts one by one, to find that text.
             whole: list[_Text] = []
             for one in given:
                 try:
@@ -169,7 +169,7 @@ class Fingerprinter:
             return self._gathered(whole, count, reasons)
 
     def _gathered(self, given: list[_Text], count: int, reasons: dict[int, str]) -> Fingerprints:
-        """Return `count` rows: fingerprints of the texts in `given`, and a reason for every other text."""
+        """Return the fingerprints of `count` texts: texts in `given` are hashed, others get their reason."""
         by_kernel: dict[NativeKernel | None, list[_Text]] = {}
         for one in given:
             by_kernel.setdefault(one.kernel, []).append(one)
@@ -195,7 +195,7 @@ class Fingerprinter:
         return replace(made, reasons=tuple(map(why.get, range(count))))
 
     def _with_prints(self, made: Fingerprints, given: list[_Text]) -> Fingerprints:
-        """Append prints to signatures, and print keys to buckets; a text without shingles has no print."""
+        """Append the print of a text to its signature and buckets. A text without shingles has no print."""
         places = np.array([one.place for one in given if made.shingle_count[one.place]], np.int64)
         prints = np.zeros((len(made), PRINT_BYTES), np.uint8)
         keys = np.repeat(made.buckets[:, :1], PRINT_KEYS, axis=1)
@@ -214,7 +214,7 @@ class Fingerprinter:
         return damaged.Printer(self.settings.hash_key, compiled=self._compiled)
 
     def _placed(self, parts: list[tuple[list[_Text], Fingerprints]], count: int) -> Fingerprints:
-        """Put the fingerprints of parts at their places; later parts replace earlier ones, gaps are zeros."""
+        """Join parts in the order of the texts. Later parts replace rows of earlier parts; gaps are zeros."""
         made = Fingerprints.unmade(count, self.settings.signature_size, self.settings.bands)
         hashes = [made.sentence_hashes] * count
         for texts, part in parts:
@@ -252,12 +252,12 @@ class Fingerprinter:
         return self._splitters[chosen]
 
     def _find_known(self, language: str | None) -> str:
-        """Return the language of a text if there are sentence parameters for the language, otherwise ""."""
+        """Return the base language, or "" if there are no sentence parameters for that language."""
         chosen = self.language(language)
         return chosen if chosen == "en" or chosen in self._models else ""
 
 
-_KERNELS: dict[tuple[str, str], NativeKernel] = {}  # By digest of settings and checksum of model
+_KERNELS: dict[tuple[str, str], NativeKernel] = {}  # Keys: digest of settings, checksum of model
 KERNELS_KEPT = 8  # Maximum number of cached kernels; a kernel for English has 1.2 MB of words
 
 

@@ -43,7 +43,7 @@ class Fingerprint:
         return hash(self._key())
 
     def _key(self) -> tuple[object, ...]:
-        # Convert arrays to bytes: an array has no hash, and comparing two arrays gives an array.
+        # Convert arrays to bytes, because an array cannot be hashed, and comparing two arrays gives an array.
         values = (getattr(self, item.name) for item in fields(self))
         return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in values)
 
@@ -54,7 +54,7 @@ class Fingerprints:
 
     Attributes:
         version, content_hash: shape (n,).
-        sentence_hashes: shape (m,): the distinct hashes of all texts, in order of appearance.
+        sentence_hashes: shape (m,): the distinct sentence hashes of each text, one text after the other.
         sentence_starts: shape (n + 1,): text i has the sentence hashes from start i to start i + 1.
         signature: shape (n, k); zeros for a text without shingles.
         buckets: shape (n, bands); zeros if `banded` is False.

@@ -1,16 +1,15 @@
 """Hash words, sentences, shingles and buckets, with or without the key of a corpus (docs/semantics.md, 1.4).
 
-All hashes are multilinear: the data are 32-bit integers; each integer is multiplied by a different 64-bit
-coefficient; the products and one more coefficient are added modulo 2^64; the upper 32 bits of the sum are the
-hash. Two sums with different coefficients make a 64-bit hash. With random coefficients this is strongly
-universal: different data have equal 64-bit hashes with probability 2^-64, and equal 32-bit hashes with
-probability 2^-32 (Lemire and Kaser, "Strongly universal string hashing is fast", The Computer Journal 57
-(11), 2014).
+All hashes are multilinear. The data are 32-bit integers. Each integer is multiplied by a different 64-bit
+coefficient. The products and one more coefficient are added modulo 2^64. The upper 32 bits of the sum are a
+32-bit hash. Two such hashes with different coefficients make a 64-bit hash. With random coefficients,
+different data have equal 64-bit hashes with probability 2^-64, and equal 32-bit hashes with probability 2^-32
+(Lemire and Kaser, "Strongly universal string hashing is fast", The Computer Journal 57 (11), 2014).
 
 SHAKE-256 makes the coefficients from a name and the key of the corpus. Without a key, the coefficients are
-public, and anyone can search for words that collide. With a key, a writer who has not seen hashes causes a
+public, and anyone can search for words that collide. With a key, an author who has not seen hashes causes a
 collision of two words with probability 2^-64, of two sentences or texts with at most 2^-63, of two shingles
-with at most 2^-32 + 2^-63. So hide the hashes from writers. `batch.py` makes the same hashes in arrays.
+with at most 2^-32 + 2^-63. So hide the hashes from authors. `batch.py` makes the same hashes in arrays.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Hashes = npt.NDArray[np.uint64]  # Shape (n,): unsigned 64-bit hashes
 MAX_WORD_BYTES = 4 * MAX_WORD_CHARACTERS  # Maximum length of a word in UTF-8
 SHINGLE_WORDS = 3  # A stop word and the two words after it
 TITLE_END = "/"  # Separates the words of a title from a short text; never part of a word
-KEPT_COEFFICIENTS = 1 << 14  # Cached coefficients per half, for texts up to 8,191 words; 128 kB
+KEPT_COEFFICIENTS = 1 << 14  # Cached coefficients per half of the hash, for texts up to 8,191 words; 128 kB
 
 # Multipliers of MurmurHash3's 64-bit finaliser (Appleby 2011). The finaliser is one to one, so it adds no
 # collisions. Without it, the linear hashes of "page 1" and "page 2" lie on a line, which harms MinHash.
@@ -52,7 +51,7 @@ class Hasher:
         self._of_sequence = self._halves("sequence", KEPT_COEFFICIENTS)
 
     def of_sequence(self, words: int) -> Hashes:
-        """Return coefficients (one to add, one for the count, two per word), shape (2, >= 2 + 2 * words)."""
+        """Return coefficients for a sequence of words, shape (2, n), where n is at least 2 + 2 * words."""
         count = 2 + 2 * words
         if count <= KEPT_COEFFICIENTS:
             return self._of_sequence
@@ -97,7 +96,7 @@ class Hasher:
         return np.stack([self._coefficients(f"{name} {half}", count) for half in ("upper", "lower")])
 
     def _coefficients(self, name: str, count: int) -> Hashes:
-        # A longer digest begins with the shorter one, so the first coefficients do not depend on `count`.
+        # A longer digest begins with the shorter digest, so a larger `count` only adds coefficients.
         digest = hashlib.shake_256(f"dedup {name}\0".encode() + self._secret).digest(8 * count)
         return np.frombuffer(digest, "<u8").astype(np.uint64)
 

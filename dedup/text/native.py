@@ -1,4 +1,4 @@
-"""Call `native.c`, the compiled code (kernel) that makes fingerprints as the Python modules (reference) do.
+"""Call `native.c`, the compiled kernel, which makes the same fingerprints as the Python modules (reference).
 
 Python classifies characters for C (`native_characters.py`), and normalises texts that are not ASCII to NFC.
 Only the reference can read the few texts whose NFKC form depends on neighbouring characters. While C runs,
@@ -159,7 +159,7 @@ class NativeKernel:
         )
 
     def prepared(self, text: str) -> Prepared | None:
-        """Return a text encoded for C; None if the reference must read the text. The caller checks sizes."""
+        """Return a text encoded for C; None if the reference must read it. The caller checks the length."""
         if text.isascii() and "\0" not in text:
             return Prepared(text, text.encode(), len(text), 1, 0, 0)
         data = text.encode(_WIDE, "surrogatepass")
@@ -200,7 +200,7 @@ class NativeKernel:
                 sequence = _Sequence(self._hasher, call.wanted)
             elif status == _SHORT and not call.has_title:
                 title = unicodedata.normalize("NFKC", normalize.without_mark_runs(title or ""))
-                # C reads text and title with the same character width.
+                # C needs the same character width for the text and the title.
                 call.text = given.text.encode(_WIDE)
                 call.title = title.encode(_WIDE, "surrogatepass")
                 call.width, call.title_size, call.has_title = 4, len(title), 1
@@ -210,11 +210,11 @@ class NativeKernel:
     def make_many(
         self, given: Sequence[Prepared], titles: Sequence[str | None]
     ) -> tuple[Fingerprints, list[int]]:
-        """Return fingerprints without versions and reasons, and places of texts for the reference to read."""
+        """Return fingerprints without versions and reasons, and places of texts that need the reference."""
         count, places = len(given), len(Prepared._fields)
         made = Fingerprints.unmade(count, self._settings.signature_size, self._settings.bands)
         of_texts = [np.array([one[i] for one in given], np.int64) for i in range(2, places)]
-        sentences = np.empty(of_texts[0].sum(), np.int64)  # At most one for each character
+        sentences = np.empty(of_texts[0].sum(), np.int64)  # At most one sentence per character
         rows: list[npt.NDArray[Any]] = [made.content_hash, sentences, made.sentence_starts, made.buckets]
         rows += [made.signature, made.word_count, made.shingle_count]
         texts = (c_char_p * count)(*(one.data for one in given))
@@ -226,7 +226,7 @@ class NativeKernel:
             if self._fingerprints(self._parameters, desk.reference, byref(many)) == _DONE:
                 break
             del pages
-            # C stops at a text that needs more memory, a page or a title: `make` reads this text alone.
+            # C stops if a text needs more memory, a page of characters or the title: `make` reads that text.
             place = many.next
             others[place] = one = self.make(given[place], titles[place])
             _set_row(made, place, sentences, one)
@@ -258,7 +258,7 @@ def _set_row(
 
 
 class _Sequence:
-    """Coefficients for hashes of at least `words` words, and the address of the coefficients for C."""
+    """Coefficients that suffice for a sequence of `words` words, and their address for C."""
 
     def __init__(self, hasher: Hasher, words: int) -> None:
         self._kept = np.ascontiguousarray(hasher.of_sequence(words))
@@ -318,7 +318,7 @@ class _Desk:
 
 
 def _slots(found: ctypes.CDLL, model: PunktModel) -> tuple[Any, npt.NDArray[np.uint32], int]:
-    """Return the words of sentence parameters for C: a hash table, its characters and its index mask."""
+    """Return the words in sentence parameters as a hash table for C: slots, characters and index mask."""
     flags: dict[tuple[int, ...], int] = {}
 
     def add(word: str, flag: int, second: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Give `native.c` the classes of characters, in pages of 128 code points, each made on first use."""
+"""Give `native.c` the classes of characters, in pages of 128 code points. A page is made on first use."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def _kinds() -> npt.NDArray[np.uint16]:
 
 
 def is_simple(text: str) -> bool:
-    """Return whether characters of a text in NFC can be normalised (NFKC) one by one in all its parts."""
+    """Return whether the characters of a text, which is in NFC, can be normalised to NFKC one by one."""
     points = normalize.points(text)
     # The text is simple if no character can combine with the character before it.
     if not _combining()[points].any():
         return True
-    # Otherwise the text is simple if only characters whose NFKC forms do not combine are not yet in NFKC.
+    # Otherwise, combining characters must be in NFKC already, and replacing the others must give NFKC.
     others = {point: unicodedata.normalize("NFKC", chr(point)) for point in np.unique(points).tolist()}
     if any(_combining()[point] and form != chr(point) for point, form in others.items()):
         return False
@@ -53,7 +53,7 @@ def is_simple(text: str) -> bool:
 
 @cache
 def _combining() -> npt.NDArray[np.bool_]:
-    """Return for each code point whether its NFKC has a character that can combine with a preceding one."""
+    """Return for each code point whether its NFKC form can combine with a preceding character."""
     every = [chr(code) for code in range(_DECOMPOSED)]
     alone = {c for c in every if unicodedata.combining(c)}
     # Hangul vowels and final consonants combine with the letter before them.

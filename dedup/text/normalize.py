@@ -1,8 +1,8 @@
 """Normalise sentences: Unicode NFKC, case folding, and runs of word characters joined by single spaces.
 
-docs/semantics.md, section 1, has the rule. `words` is for one sentence; `normalised` is for many and returns
-bytes. This module defines classes of characters, each as the inside of a regular-expression class.
-`kinds` finds the classes that a text uses in one pass, so that plain text takes little time.
+docs/semantics.md, section 1, has the rule. `words` normalises one sentence; `normalised` normalises many and
+returns bytes. Constants such as `IDEOGRAPHS` go between the brackets of a regular-expression class.
+`kinds` finds in one pass which kinds of characters a text has, so that plain text takes little time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 MARK, WORD, IDEOGRAPH, SENTENCE_END, INVISIBLE, SPACE, LINE_END = (1 << bit for bit in range(7))
-"""Kinds of characters; a character can have several. The ASCII space and the line feed are not a `SPACE`."""
+"""Kinds of characters; a character can have several kinds. ASCII space and line feed are not a `SPACE`."""
 
 IDEOGRAPHS = (
     "\u3001-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Also kana
@@ -32,7 +32,7 @@ Points = npt.NDArray[np.uint32]  # Shape (n,): the code points of a text
 
 
 def _mark_class() -> str:
-    """Return the characters of categories Mn, Mc and Me as the inside of a regular-expression class."""
+    """Return the characters of the Unicode categories Mn, Mc and Me, as ranges for a regular expression."""
     marks = [
         code
         for start, stop in ((0x300, 0x3100), (0xA600, 0xAC00), (0xFB00, 0xFE30), (0x10000, 0x1F000))

@@ -14,7 +14,7 @@ from importlib import resources
 
 from dedup.base.errors import InputError
 
-# In the order in which the checksum reads them.
+# The checksum reads the files in this order.
 FILES = ("abbrev_types.txt", "collocations.tab", "sent_starters.txt", "ortho_context.tab")
 ENGLISH_SHA256 = "f0917c1b09cc85614113fe9910d0751653dc3a9ad9287d3a5df8969bbe906c3b"
 
@@ -24,7 +24,7 @@ class PunktModel:
     """Parameters of Punkt (Kiss and Strunk 2006) for one language.
 
     Attributes:
-        abbrev_types: abbreviations, whose period ends no sentence; in lower case, without the period.
+        abbrev_types: abbreviations, in lower case and without period; their period ends no sentence.
         collocations: pairs of words; between them, the period of the first word ends no sentence.
         sent_starters: words that often start a sentence.
         ortho_context: for each word, NLTK's bit mask of the cases and positions in which the word occurs.

@@ -17,7 +17,7 @@ from dedup.text.normalize import SENTENCE_END, SENTENCE_ENDS
 from dedup.text.punkt import PunktModel
 
 NON_WORDS = ")\";}]*:@'({[\u2018\u2019\u201c\u201d\u00ab\u00bb?!"
-"""Characters that end a word, and can follow the mark of a sentence without a space."""
+"""Characters that end a word. They can follow the mark at the end of a sentence without a space."""
 
 _NON_WORD = f"[{re.escape(NON_WORDS)}]"
 _SEVERAL = r"(?:-{2,}|\.{2,}|(?:\.\s){2,}\.)"
@@ -47,17 +47,17 @@ class BoundaryRules:
     def __init__(self, model: PunktModel) -> None:
         self._model = model
         self.uncertain = model.abbrev_types | {first for first, _ in model.collocations}
-        """Lower-case words to check: after any other word of at least two letters, a mark ends a sentence."""
+        """Lower-case words after which a period does not always end a sentence, such as abbreviations."""
 
     def ends(self, context: str) -> bool:
-        """Return whether a sentence ends in a context: a word, the mark after the word, and the next word."""
+        """Return whether a sentence ends within `context`: a word, the mark after it, and the next word."""
         return any(self._ends_between(one, other) for one, other in pairwise(TOKEN.findall(context)))
 
     def _ends_between(self, token: str, following: str) -> bool:
         abbreviated, ends = self._at_first(token)
         if token[-1] != ".":
             return ends
-        # As in NLTK, words are looked up in lower case, and all numbers as one word.
+        # As in NLTK, words are looked up in lower case, and all numbers count as the same word.
         kind, next_kind = (_NUMBER.sub(_NUMBER_KIND, word.lower()) for word in (token, following))
         kind = kind.removesuffix(".") or kind
         if self._at_first(following)[1]:
@@ -79,7 +79,7 @@ class BoundaryRules:
         return ends
 
     def _at_first(self, token: str) -> tuple[bool, bool]:
-        """Return whether a token is an abbreviation, and whether it alone suggests the end of a sentence."""
+        """Return whether a token is an abbreviation, and whether it seems to end a sentence."""
         if token in _ENDS:
             return False, True
         if token[-1] != "." or token.endswith(".."):
@@ -90,7 +90,7 @@ class BoundaryRules:
         return found, not found
 
     def _starts(self, token: str, kind: str) -> bool | None:
-        """Return whether a token starts a sentence, by its case, here and in training; None if unknown."""
+        """Return whether a token starts a sentence, by its case here and in training; None if unclear."""
         if token in _PUNCTUATION:
             return False
         context = self._model.ortho_context.get(kind, 0)
@@ -103,7 +103,7 @@ class BoundaryRules:
 
 CONTEXTS_KEPT = 1 << 14  # Maximum number of cached decisions per splitter
 
-# A longer run without spaces is not a word, so its mark ends the sentence. This limits the work.
+# A longer run without spaces does not count as a word: its mark always ends the sentence. This saves work.
 MAX_CONTEXT_CHARACTERS = 200
 
 _CLOSERS = "\"')\\]}\u2019\u201d\u00bb\u300d\u300f\u300b\uff09"
@@ -140,13 +140,13 @@ class SentenceSplitter:
         return found
 
     def split(self, block: str) -> list[str]:
-        """Return the sentences of one block (single spaces, no line breaks), split as NLTK does."""
+        """Split a block into sentences as NLTK does. The block has single spaces and no line breaks."""
         return self._plainly_split(block, glued=False) or self._split(block)
 
     def _plainly_split(self, block: str, glued: bool) -> list[str]:
         """Split a block in which no word has two possible sentence ends; return [] for other blocks.
 
-        `glued`: `unglued` has not yet added lost spaces; return [] for a block that may have lost a space.
+        `glued`: True before `unglued` has added lost spaces. Then return [] if the block may lack a space.
         """
         # Use fast string operations instead of a regular expression, since most blocks are split here.
         marked = block.replace("?", ".").replace("!", ".") if "?" in block or "!" in block else block

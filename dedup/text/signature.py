@@ -67,7 +67,7 @@ def minhash_many(hashes: ShingleHashes, starts: npt.NDArray[np.int64], count: in
     `hashes` has all sets in sequence; `starts` has the index where each set starts. No set may be empty.
     """
     multipliers, increments = _functions(count)
-    # Applying one function to the hashes of many sets takes half the time of many functions on one set.
+    # Apply each function to the hashes of many sets at once, which takes half the time of set after set.
     smallest = np.full((count, len(starts)), np.iinfo(np.uint32).max, np.uint32)
     buffer = np.empty(min(_CHUNK, count * len(hashes)), np.uint32)
     for start in range(0, len(hashes), _CHUNK):
@@ -88,8 +88,8 @@ def minhash_many(hashes: ShingleHashes, starts: npt.NDArray[np.int64], count: in
 
 def signature(values: MinHashes) -> Signature:
     """Return the lowest byte of each MinHash value after mixing; shape (k,), or (n, k) for n texts."""
-    # The lowest byte of a value depends only on the lowest byte of the hash: without mixing, texts with equal
-    # lowest bytes of hashes would have equal signatures. Different values stay different after the finaliser.
+    # Without mixing, the lowest byte of a value would depend only on the lowest bytes of the hashes, and
+    # texts with the same lowest bytes would have equal signatures. Mixing keeps different values different.
     mixed = values
     for shift, multiplier in MIX32:
         mixed = (mixed ^ mixed >> np.uint32(shift)) * np.uint32(multiplier)
@@ -112,7 +112,7 @@ def buckets(values: MinHashes, coefficients: Hashes) -> npt.NDArray[np.int64]:
 
 
 def estimate(equal: int, size: int) -> float:
-    """Return the estimated Jaccard of two sets, given how many of `size` bytes are equal; from 0 to 1.
+    """Return the estimated Jaccard of two sets, from 0 to 1, if `equal` of `size` signature bytes are equal.
 
     The formula corrects for chance: bytes of different values are equal with probability 1 / 256 (Li and
     Koenig 2010, for large sets). The standard error for 256 bytes is at most 0.032.
@@ -122,7 +122,7 @@ def estimate(equal: int, size: int) -> float:
 
 
 def estimates(equal: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.float64]:
-    """Return exactly `estimate` for each of n pairs; shape (n,). `size` can be 0 if there are no pairs."""
+    """Return the result of `estimate` for each of n pairs; shape (n,). `size` can be 0 if n is 0."""
     divisor = max((BYTE_VALUES - 1) * size, 1)
     return np.asarray(np.maximum(0, BYTE_VALUES * equal - size) / divisor)
 
@@ -135,7 +135,7 @@ def jaccard(a: Signature, b: Signature) -> float:
 
 
 def jaccards(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
-    """Return exactly `jaccard` for each of n pairs; shape (n,).
+    """Return the result of `jaccard` for each of n pairs; shape (n,).
 
     `a`: shape (n, k). `b`: shape (n, k), or (k,) to compare one signature with all. k is 0 only if n is 0.
     """

@@ -32,7 +32,7 @@ ABBREV_MIN_COUNT = 5
 
 _WORD = re.compile(r"[^\W\d_]+([.-][^\W\d_]+)*")
 
-# Maximum characters per call of the trainer (plus one text), which limits its lists of tokens.
+# The trainer is called when a batch has this many characters, to limit the memory for its tokens.
 TRAINER_BATCH_CHARACTERS = 2_000_000
 
 

@@ -230,7 +230,7 @@ def test_a_changed_setting_waits_for_the_next_backfill(dedup: Dedup, news: Path)
     assert dedup("marks").lines == MARKS
     assert dedup("verify").code == 0
     said = dedup("backfill", "--workers", "0").err
-    assert "new settings or a new program come into force: 3 articles to settle, about 1 s" in said
+    assert "the settings or the version of dedup changed: 3 articles to settle, about 1 s" in said
     shown = dedup("settings").out
     assert "added *" in shown
     assert "5 *" in shown
