@@ -1,7 +1,7 @@
 """Send and receive bigint[] and double precision[] as numpy arrays.
 
-The binary layout is the output of Postgres' array_send: a header of 32-bit integers (dimensions, null flag,
-element type, then length and lower bound per dimension), then the length and the value of each element.
+Postgres' `array_send` writes a header of 32-bit integers: number of dimensions, null flag, element type, then
+length and lower bound of each dimension. The size in bytes and the value of each element follow.
 """
 
 # psycopg converts lists element by element in Python. A settle transaction sends and receives several
@@ -31,7 +31,7 @@ _FLOAT8_ARRAY = 1022
 _HEADER = np.dtype(">i4")
 ELEMENT = np.dtype([("size", ">i4"), ("value", ">i8")])
 _FLOAT_ELEMENT = np.dtype([("size", ">i4"), ("value", ">f8")])
-_ELEMENTS = {INT8: (ELEMENT, np.int64), _FLOAT8: (_FLOAT_ELEMENT, np.float64)}  # dtype sent, dtype returned
+_ELEMENTS = {INT8: (ELEMENT, np.int64), _FLOAT8: (_FLOAT_ELEMENT, np.float64)}  # binary and NumPy dtypes
 _EMPTY = np.array([0, 0, INT8], _HEADER).tobytes()
 
 
@@ -87,9 +87,9 @@ class _ArrayLoader(Loader):
 
 
 def read_arrays(data: bytes, counts: npt.NDArray[np.int64]) -> Bigints:
-    """Return the elements of several bigint[], given the joined results of the SQL function `array_send`."""
+    """Decode bigint[] values that `array_send` encoded and `data` joins; `counts`: elements of each."""
     words = np.frombuffer(data, _HEADER)
-    # An empty array has 3 words of 32 bits. Any other has 5, and 3 per element: length, and two of value.
+    # An empty array has 3 words of 32 bits. Others have 5, and 3 per element: 1 for size, 2 for value.
     sizes = np.where(counts > 0, 5 + 3 * counts, 3)
     starts = np.cumsum(sizes) - sizes
     places = np.repeat(starts, counts) + 6 + 3 * ranges(0, counts)

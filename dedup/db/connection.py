@@ -33,16 +33,16 @@ _sql = Statements("db/connection")
 URL_VARIABLE = "DEDUP_DATABASE_URL"  # Address of the database; if unset, the embedded server is used
 APPLICATION = "dedup"  # Name of the program in `pg_stat_activity`
 
-# Maximum time that the holder of the settle lock waits for a row, since other transactions wait for the lock.
+# A transaction with the settle lock waits at most this time for a locked row, as others wait for the lock.
 ROW_SECONDS = 0.1
-NEGLIGIBLE_SECONDS = 0.05  # A shorter wait for the lock does not shorten the statement timeout
-FRESH_SECONDS = 1.0  # A connection that was idle for less time is not checked before its next use
+NEGLIGIBLE_SECONDS = 0.05  # Only a longer wait for the settle lock shortens the statement timeout
+FRESH_SECONDS = 1.0  # A connection is checked before use only if it was idle for longer
 
-# Maximum time that the server may take to answer after its own timeouts; then the server counts as lost.
+# The server counts as lost if it has not answered this long after its own timeout.
 GRACE_SECONDS = 5.0
 
 # Parameters of libpq: a connection is given up 30 s (30,000 ms) after the last answer of the server. This
-# is long enough to plug a cable in again. The probes keep firewalls from forgetting an idle connection.
+# is long enough to plug a cable in again. Probes keep firewalls from dropping idle connections.
 KEEPALIVE = {
     "keepalives_idle": 10,
     "keepalives_interval": 5,
@@ -53,14 +53,14 @@ KEEPALIVE = {
 # After this time a second connection asks the server whether it still works on the statement. TCP cannot
 # tell: a proxy or a firewall may accept every byte and forward none. Nearly all statements end sooner.
 ASK_SECONDS = 3.0
-ASK_AGAIN_SECONDS = 30.0  # Time between two such questions; each question costs the server 5 ms
-DOUBT_SECONDS = 2.0  # Time before a second question if the answer was no: the result may still arrive
-ASKING_SECONDS = 5.0  # Maximum time to connect, and to get the answer; a missing answer counts as no
-CANCEL_SECONDS = 2.0  # Maximum time to cancel a statement on Ctrl-C or when a worker, which has 10 s, stops
+ASK_AGAIN_SECONDS = 30.0  # Time until the server is asked again; each question costs it 5 ms
+DOUBT_SECONDS = 2.0  # Time until the server is asked again if it said no: the result may still come
+ASKING_SECONDS = 5.0  # Maximum time to connect, and to get the answer; no answer counts as no
+CANCEL_SECONDS = 2.0  # Maximum time to cancel a statement on Ctrl-C, or when a worker stops (within 10 s)
 
-# Target duration of a settling transaction, for which scrapers may have to wait. Batch sizes adapt to it.
+# Batch sizes adapt so that a settling transaction takes this time, because scrapers may have to wait for it.
 HELD_SECONDS = 0.4
-_served: dict[int, float] = {}  # Thread id to the monotonic time when the server last worked for the thread
+_served: dict[int, float] = {}  # Monotonic time when the server last worked for a thread, by thread id
 
 # Settings that decide how the server reads statements, how it writes values, and what a transaction sees. The
 # program sets them, because databases and roles may have other defaults.
@@ -76,26 +76,26 @@ WRITTEN = {
     "array_nulls": "on",
     "transform_null_equals": "off",
     "default_transaction_isolation": "read committed",
-    "search_path": "pg_catalog, pg_temp",  # other roles may own functions in any other schema
+    "search_path": "pg_catalog, pg_temp",  # other schemas may hold functions of untrusted roles
 }
 
 _PREFER_INDEXES = {
     "enable_seqscan": "off",
-    "enable_bitmapscan": "off",  # a bitmap scan would read and sort all waiting articles for each page
+    "enable_bitmapscan": "off",  # a bitmap scan would read and sort all waiting articles for each batch
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
 }
 
 
 class Connection(psycopg.Connection[Any]):
-    """A connection that gives up on a server that accepts statements and does not answer."""
+    """A connection that raises an error if the server accepts a statement but does not answer."""
 
     patience: float = Timeouts().connect + GRACE_SECONDS  # maximum seconds until the next bytes arrive
     pooled: bool = False  # true if a pooler lends a server connection for one transaction at a time
-    seconds: float | None = None  # the session's lock and statement timeouts; None: as in `Timeouts`
-    address: str | None = None  # server's address, for the second connection that asks; None: never ask
-    used_at: float = 0.0  # monotonic time of the connection's return to the pool
-    schema: str = DEFAULT  # schema of the corpus, which `dedup.` means in statements
+    seconds: float | None = None  # the session's timeout of locks and statements; None: as in `Timeouts`
+    address: str | None = None  # address of the server, for a second connection; None: never open one
+    used_at: float = 0.0  # monotonic time when the connection returned to the pool
+    schema: str = DEFAULT  # schema of the corpus, written `dedup.` in statements
 
     def wait(self, gen: PQGen[_Value], interval: float = 0.1, timeout: float | None = None) -> _Value:
         """Wait as psycopg does, but no longer than `patience`."""
@@ -111,7 +111,7 @@ class Connection(psycopg.Connection[Any]):
             raise
 
     def _watched(self, gen: PQGen[_Value]) -> PQGen[_Value]:
-        """Run `gen`; fail when the server waits for this program while this program waits for the server."""
+        """Run `gen`; fail if the server no longer works on the statement and no result has arrived."""
         ask_at, doubts = time.monotonic() + ASK_SECONDS, 0
         try:
             wanted = next(gen)
@@ -137,7 +137,7 @@ class Connection(psycopg.Connection[Any]):
         return self._ask("working")
 
     def _ask(self, statement: str) -> bool:
-        """Run a statement about this server process over a second connection, and return its answer."""
+        """Run a query about this connection's server process over a second connection; return the answer."""
         assert self.address
         given = parameters(Timeouts(connect=ASKING_SECONDS), self.address)
         try:
@@ -164,7 +164,7 @@ class Connection(psycopg.Connection[Any]):
             self.pgconn.finish()
 
     def alive(self) -> bool:
-        """Return whether the server is reachable; ask the server only after FRESH_SECONDS."""
+        """Return whether the connection works; ask the server only after FRESH_SECONDS without use."""
         if self.closed:
             return False
         try:
@@ -189,7 +189,7 @@ class Connection(psycopg.Connection[Any]):
         # A pooler gives its clients an invented process id, so the two ids differ.
         connection.pooled = row is None or row[0] != connection.info.backend_pid
         if connection.pooled:
-            connection.prepare_threshold = None  # other server connections lack a prepared statement
+            connection.prepare_threshold = None  # the next server connection lacks prepared statements
         else:
             connection.execute(set_values(limits(timeouts, None), local=False))
         connection.address = url
@@ -197,7 +197,7 @@ class Connection(psycopg.Connection[Any]):
 
 
 def has_input(connection: psycopg.Connection[Any]) -> bool:
-    """Return whether the server has sent an idle client anything: a warning, or the end of the session."""
+    """Return whether the server has sent bytes that wait to be read, such as the end of the session."""
     waiting = select.poll()
     waiting.register(connection.fileno(), select.POLLIN)
     return bool(waiting.poll(0))
@@ -218,7 +218,7 @@ def parameters(timeouts: Timeouts, url: str) -> dict[str, Any]:
 
 
 def limits(timeouts: Timeouts, seconds: float | None) -> dict[str, str]:
-    """Return the parameters of a transaction. `seconds`: lock and statement timeout; None: `timeouts`."""
+    """Return server parameters. `seconds`: timeout of locks and statements; None: as in `timeouts`."""
     lock, statement = (timeouts.lock, timeouts.statement) if seconds is None else (seconds, seconds)
     return {
         **WRITTEN,
@@ -255,7 +255,7 @@ class Session:
     ) -> Iterator[Cursor]:
         """Yield a cursor in a transaction that commits at the end and rolls back on any error.
 
-        `settling`: call `hold_settle_lock`. `snapshot`: all statements see the database at one moment.
+        `settling`: call `hold_settle_lock`. `snapshot`: all statements see one state of the database.
         `async_commit`: commit without waiting for the disk. `seconds`: timeout of each lock and statement.
         """
         connection = self.connection
@@ -276,14 +276,14 @@ class Session:
                     cursor.execute(set_values(patient, local=True))
                 if settling:
                     started = time.monotonic()
-                    # For one article, planning would take longer than execution.
+                    # `seconds` is set for one article, for which planning would take longer than execution.
                     hold_settle_lock(cursor, planned_once=seconds is not None)
                     waited = time.monotonic() - started
                     if seconds is not None and waited > NEGLIGIBLE_SECONDS:
                         left = milliseconds(max(seconds - waited, NEGLIGIBLE_SECONDS))
                         cursor.execute(set_values({"statement_timeout": left}, local=True))
                 if async_commit:
-                    # A crash may lose this transaction, but only as a whole, until a later commit is on disk.
+                    # A crash soon after the commit may lose the transaction, but only as a whole.
                     cursor.execute(b"SET LOCAL synchronous_commit = off")
                 yield cursor
         finally:
@@ -329,22 +329,22 @@ def one_column(
 
 
 def hold_settle_lock(cursor: Cursor, *, planned_once: bool = False) -> None:
-    """Take the settle lock, which the transaction needs to write marks, and read through indexes only.
+    """Take the settle lock, which is needed to write marks, and make the planner use indexes only.
     `planned_once`: the server plans a statement once per session, and not for each set of values."""
     values = _PREFER_INDEXES | {"lock_timeout": milliseconds(ROW_SECONDS), "dedup.settling": "on"}
     if planned_once:
         values["plan_cache_mode"] = "force_generic_plan"
-    # The settle lock is taken first, because the short timeout for rows must not apply to that lock.
+    # The settle lock is taken first, because the short `lock_timeout` is meant only for rows.
     cursor.execute(b"SELECT dedup.settle_lock(), " + set_values(values, local=True).removeprefix(b"SELECT "))
 
 
 def prefer_indexes(cursor: Cursor) -> None:
-    """Make the planner read through indexes only, until the transaction ends."""
-    # The planner cannot know how rare the keys of a statement are, and its other plans read whole tables.
+    """Make the planner use indexes only, until the transaction ends."""
+    # The planner cannot know how rare the keys of a statement are, and might read whole tables.
     cursor.execute(set_values(_PREFER_INDEXES, local=True))
 
 
 def next_batch(articles: int, seconds: float) -> int:
-    """Return the number of articles of the next batch; the last batch took `seconds` for `articles`."""
-    # The number at most doubles, because the next articles may have more relations.
+    """Return the size of the next batch, given that the last batch took `seconds` for `articles`."""
+    # A batch is at most twice as big as the last, because its articles may have more relations.
     return max(1, min(2 * articles, int(articles * HELD_SECONDS / max(seconds, 1e-6))))

@@ -1,4 +1,4 @@
--- Lost connections.
+-- Recognise and end lost connections.
 
 -- name: working
 -- Return whether a server process works on a statement. The state of another role's session is NULL, and
@@ -8,8 +8,8 @@ SELECT coalesce(bool_or(
 FROM pg_stat_activity WHERE pid = %(pid)s
 
 -- name: let_go
--- End the server process of a lost connection that stays in a transaction: the process would hold its locks until the
--- server's own timeout. A younger transaction is spared: it may belong to a different process that got the same id.
+-- End the server process of a lost connection that is idle in a transaction, because it would hold its locks until the
+-- server's own timeout. A transaction younger than 4 s is spared: a new process may have got the same id.
 SELECT coalesce(bool_or(pg_terminate_backend(pid)), false)
 FROM pg_stat_activity
 WHERE pid = %(pid)s AND usename = current_user AND state LIKE 'idle in transaction%%'

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Connection", "Cursor", "Session", "hold_settle_lock", "one_column", "one_row", "prefer_indexes"]
 __all__ += ["URL_VARIABLE", "Database", "retry", "translate_errors"]
 
-MAX_CONNECTIONS = 10  # Maximum in use per `Database`; if a program has more threads, some wait
+MAX_CONNECTIONS = 10  # Maximum number in use per `Database`; further threads wait
 KEPT_CONNECTIONS = 2  # Maximum number of idle connections that stay open
 MIN_SERVER_MAJOR = 14  # The oldest PostgreSQL that the project supports
 
@@ -51,7 +51,7 @@ class Pool:
         self._idle: list[Connection] = []
 
     def borrow(self) -> Connection:
-        """Return a live connection, idle or new. The caller holds a slot."""
+        """Return a live connection, idle or new. The caller must hold a slot."""
         while True:
             with self._lock:
                 connection = self._idle.pop() if self._idle else None
@@ -86,7 +86,7 @@ class Pool:
 
 
 def conninfo(url: str) -> str:
-    """Return the libpq form of a URL or of `key=value` pairs. Raises InputError: not valid, or ambiguous."""
+    """Return a database's address in a form that libpq accepts. Raises InputError: invalid or ambiguous."""
     if not isinstance(url, str):
         raise InputError(f"the address of a database must be a string, not {type(url).__name__}")
     url = re.sub(r"^postgres(ql)?(\+\w+)?://", "postgresql://", url.strip())
@@ -123,21 +123,21 @@ def _refuse_ambiguous(url: str) -> None:
 
 
 def location(url: str, schema: str = DEFAULT) -> str:
-    """Describe an address to people: host, database and schema, never a password."""
+    """Return host, database and schema of an address for messages, never a password."""
     parts = conninfo_to_dict(conninfo(url))
     host = str(parts.get("host") or parts.get("hostaddr") or "localhost")
     name = str(parts.get("dbname") or parts.get("user") or "postgres")
     port = str(parts.get("port") or "")
     if re.fullmatch(r"\d{1,5}", port) and not host.startswith("/"):
         host = f"{host}:{port}"
-    # A name with unusual characters may be a connection string in the wrong place, so it is not shown.
+    # A name with unusual characters may be a misplaced address with a password, so it is not shown.
     shown = f"database {name!r}" if re.fullmatch(r"[\w.$ -]+", name) else "a database"
     shown += f" on {host}" if re.fullmatch(r"[\w.,:%-]+|/[^@=\x00-\x1f]*", host) else ""
     return shown if schema == DEFAULT else f"{shown} (schema {schema})"
 
 
 def safe_address(url: str) -> str | None:
-    """Return a connection string that other programs accept; None if the URL contains a secret."""
+    """Return an address that may be shown and that other programs accept; None if it has a secret."""
     url = conninfo(url)
     parts = conninfo_to_dict(url)
     return None if {"password", "sslpassword", "oauth_client_secret"} & parts.keys() else url
@@ -171,7 +171,7 @@ class Database:
         return f"<Database: {self.location}{', closed' if self._closed else ''}>"
 
     def engine(self, schema: str = DEFAULT) -> Engine:
-        """Return a SQLAlchemy engine without a pool. `schema`: the schema that statements call `dedup.`"""
+        """Return a SQLAlchemy engine without a pool. `schema` replaces `dedup` in statements."""
         from sqlalchemy import create_engine
         from sqlalchemy.pool import NullPool
 
@@ -189,7 +189,7 @@ class Database:
         self._pool.close()
 
     def connect(self, *, patient: bool = False) -> Connection:
-        """Return a connection outside the pool. `patient`: wait as long as `Timeouts.statement`."""
+        """Return a connection outside the pool. `patient`: wait longer, for `Timeouts.statement`."""
         self.check_open()
         with translate_errors(self.location):
             connection = self._connect()
@@ -201,7 +201,7 @@ class Database:
     def session(self, seconds: float | None = None) -> Iterator[Session]:
         """Yield one connection for several transactions. `seconds`: maximum wait for a connection."""
         self.check_open()
-        if self._pool.process_id != os.getpid():  # after a fork: the parent's pool is left to the parent
+        if self._pool.process_id != os.getpid():  # after a fork, the child needs a new pool
             self._pool = Pool(self._connect)
         pool = self._pool
         if not pool.slots.acquire(timeout=self.timeouts.lock if seconds is None else seconds):

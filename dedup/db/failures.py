@@ -27,7 +27,7 @@ from dedup.base.errors import (
 from dedup.db.connection import URL_VARIABLE
 
 ATTEMPTS = 5  # Minimum number of attempts at work that collides with other transactions
-PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # The first pause is 2 × 0.02 s; pauses double up to 1 s
+PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # The first pause is at most 0.04 s; pauses double up to 1 s
 
 _Value = TypeVar("_Value")
 
@@ -67,7 +67,7 @@ def translate_errors(where: str) -> Iterator[None]:
 
 
 _SAFE_CLASSES = frozenset({"08", "25", "28", "3D", "40", "42", "53", "54", "55", "57", "58"})
-"""SQLSTATE classes whose primary message names objects and states, never values of rows."""
+"""Classes of SQLSTATE codes whose messages never contain values of rows."""
 
 
 def _explain(error: psycopg.Error, where: str) -> DatabaseError:
@@ -122,9 +122,9 @@ _HINTS = (
         f"{_REFUSED}: check user and password in {URL_VARIABLE}",
     ),
     (("does not exist",), "there is no such database: create it with `createdb`"),
-    (("refused",), f"nothing listens there: check host and port in {URL_VARIABLE}, and the server"),
+    (("refused",), f"no server listens there: start it, or check host and port in {URL_VARIABLE}"),
     (("translate host name", "resolve"), f"there is no such host: check {URL_VARIABLE}"),
     (("closed", "terminat", "lost"), "the connection was lost: run it again"),
     (("",), f"check that it runs and that {URL_VARIABLE} is right (embedded server: `dedup db status`)"),
 )
-"""Words in libpq's message about a failed connection, and the next step."""
+"""Words in libpq's message about a failed connection, each with the hint to give."""

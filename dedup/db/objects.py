@@ -1,7 +1,7 @@
 """Compares the objects of the schema with the migrations, and makes missing objects again.
 
 `migrations/schema.sql` has the statements that make a new schema, and is generated from a new schema
-(`tests/db/test_migrations.py`). Comments and objects that others added are ignored.
+(`tests/db/test_migrations.py`). Comments, and objects that users added, are ignored.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class SchemaDifference:
 class MendReport(Answer):
     """Result of `mend`."""
 
-    made: list[str]  # such as "the column kept of article"
+    made: list[str]  # names of objects, such as "the column kept of article"
     left: list[str]  # differences that remain, each with the reason
 
 
@@ -142,7 +142,7 @@ def _essence(kind: str, statement: str) -> str:
     """Return the part of a statement that is compared."""
     if kind == "table":
         return ""
-    # The server keeps a function with a quoted body as it was written, in every version.
+    # Every version of the server returns a function with a quoted body as it was written.
     if kind == "function" and "\nBEGIN ATOMIC" not in statement:
         return statement
     return _IGNORED.sub("", statement)

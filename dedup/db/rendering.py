@@ -62,7 +62,7 @@ def schema_of(context: AdaptContext | None) -> str:
 
 
 def render(query: Any, schema: str) -> Any:
-    """Return a statement, of any type that psycopg takes, rendered for a schema."""
+    """Return a statement (any type that psycopg takes) with the schema's name in place of `dedup`."""
     if schema == DEFAULT:
         return query
     if isinstance(query, sql.Composed):
@@ -79,7 +79,7 @@ def render_text(text: str, schema: str) -> str:
 
 
 def write_out(query: sql.Composable, context: AdaptContext) -> str:
-    """Return a statement in the form in which people type it."""
+    """Return the text of a statement for a person to run, with a semicolon."""
     made: sql.Composable = render(query, schema_of(context))
     return f"{made.as_string(context)};"
 

@@ -24,7 +24,7 @@ Role = Literal["worker", "scraper", "analyst", "counter", "reader"]
 the views; a counter reads views without words of texts; a reader reads all that web pages show, texts too."""
 
 ROLES: tuple[Role, ...] = get_args(Role)
-IDENTIFIER_BYTES = 63  # Maximum; Postgres silently cuts a longer name, which may then name a different role
+IDENTIFIER_BYTES = 63  # Maximum; Postgres cuts a longer name, which may then name another role
 
 _ASKED = "id, source_id, attachment_id, published_at, added_at, revision"
 _SHOWN = (
@@ -83,7 +83,7 @@ def check_roles(cursor: Cursor, names: Iterable[str]) -> None:
         if row is None:
             raise InputError(f"there is no role {quote(name)}; make it: CREATE ROLE {quote(name)} LOGIN")
         if row[0]:
-            raise InputError(f"role {quote(name)} owns the schema, and with it has every right already")
+            raise InputError(f"role {quote(name)} owns the schema, and so has every right already")
 
 
 def require_owner(cursor: Cursor, place: str) -> None:
@@ -103,14 +103,14 @@ IMPLIED: Mapping[Role, frozenset[Role]] = {
     "counter": frozenset(),
     "reader": frozenset({"analyst", "counter"}),
 }
-"""Roles whose rights a role includes, by role."""
+"""Roles that each role includes: a worker has all rights of a scraper."""
 
 
 def advice(cursor: Cursor, task: str, allowed: Sequence[Role], dedup: str) -> str | None:
     """Return a sentence with the roles that may do a refused task, and the command that grants the right.
 
     Return None if no right is missing. `allowed`: kinds of role that may do the task, the kind with the
-    fewest rights first; empty: only the owner may. `dedup`: the beginning of commands for this corpus.
+    fewest rights first; empty: only the owner may. `dedup`: how commands for this corpus begin.
     """
     row = cursor.execute(_sql("rights_of_session")).fetchone()
     if row is None or row[2]:
@@ -184,7 +184,7 @@ def _grant(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Compose
 
 
 def _privileges(role: Role, kind: str, name: str) -> tuple[str, ...]:
-    # Rights to views and functions of attached tables are given by patterns of names.
+    # `rights.txt` names views and functions of attached tables by patterns, such as `*_marks`.
     rights = RIGHTS[kind]
     fitting = (pattern for pattern in rights if fnmatchcase(name, pattern))
     return rights.get(name if name in rights else next(fitting, ""), {}).get(role, ())

@@ -18,8 +18,8 @@ FROM pg_roles r JOIN pg_namespace n ON n.oid = 'dedup'::regnamespace WHERE r.rol
 SELECT pg_has_role(nspowner, 'USAGE'), pg_get_userbyid(nspowner) FROM pg_namespace WHERE oid = 'dedup'::regnamespace
 
 -- name: rights_of_session
--- Return the role of this session, the owner of the schema, whether the role may act as the owner, and the rights that
--- distinguish kinds of role: to write marks, store articles, read texts in the table and in views, read marks in views.
+-- Return the role of this session, the owner of the schema, and whether the role may act as the owner, write marks,
+-- store articles, read the table of articles, read texts in views, and read marks in views.
 SELECT current_user, pg_get_userbyid(n.nspowner), pg_has_role(n.nspowner, 'USAGE'),
        coalesce(bool_or(c.relname = 'settle_turn' AND has_table_privilege(c.oid, 'UPDATE')), false),
        coalesce(bool_or(c.relname = 'article' AND has_any_column_privilege(c.oid, 'INSERT')), false),
@@ -30,7 +30,7 @@ FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid WHERE n.oid =
 GROUP BY n.oid, n.nspowner
 
 -- name: relations
--- Return tables and views of the schema, and whether each is a view.
+-- Return the names of tables and views of the schema, and whether each is a view.
 SELECT relname, relkind IN ('v', 'm') FROM pg_class
 WHERE relnamespace = 'dedup'::regnamespace AND relkind IN ('r', 'p', 'v', 'm') ORDER BY relkind, relname
 
@@ -42,7 +42,7 @@ WHERE p.pronamespace = 'dedup'::regnamespace AND p.prorettype <> 'trigger'::regt
 ORDER BY 1, 2
 
 -- name: may_make_temporary
--- Return the database, and whether a role may make temporary tables in it.
+-- Return the name of the database, and whether a role may make temporary tables in it.
 SELECT current_database(), has_database_privilege(%(name)s::name, current_database(), 'TEMPORARY')
 
 -- name: may_make_schema

@@ -2,9 +2,9 @@
 
 The new data folder is made beside the old one. Its name shows its state:
 
-    postgres             in use: the old data folder, then the new one
+    postgres             the data folder in use: first the old one, at the end the new one
     postgres.upgrade     the new data folder, not complete; made again after a kill
-    postgres.upgraded    the new data folder, compared and stopped; renamed when `postgres` is moved
+    postgres.upgraded    the new data folder, compared; renamed `postgres` when the old one is moved away
     postgres-16          the old data folder, kept until someone removes it
 
 After a kill between the last two renames, `embedded.start` does the last rename. An upgrade copies all
@@ -32,9 +32,9 @@ from dedup.db.statements import Statements
 
 _sql = Statements("db/server_upgrade")
 
-# Both servers run at this port, so that no client writes meanwhile: clients use `embedded.PORT`.
+# The servers use this port during an upgrade, so that no client can write: clients use `embedded.PORT`.
 PORT = embedded.PORT + 1
-UPGRADE_SECONDS = 86_400.0  # Maximum for pg_upgrade or pg_checksums, which write all data again
+UPGRADE_SECONDS = 86_400.0  # Maximum time for pg_upgrade or pg_checksums, which write all data
 
 # Rows are compared as text, so settings that change how values are written must be equal on both sides.
 _PLAIN = (
@@ -83,7 +83,7 @@ def _upgrade(data: Path, before: int, progress: Progress) -> ServerUpgrade:
     new, whole = data.with_name("postgres.upgrade"), data.with_name(embedded.UPGRADED)
     kept = _old_data(data, before)
     if kept.exists():
-        raise EmbeddedServerError(f"{kept} exists, and the old data go there: move it away")
+        raise EmbeddedServerError(f"the upgrade keeps the old data in {kept}, which exists: move that away")
     # A killed command may have left these folders; the old data may have changed since.
     for left_over in (new, whole):
         _stop(left_over)
@@ -144,7 +144,7 @@ def _stop(data: Path) -> None:
 
 @contextmanager
 def _server(data: Path) -> Iterator[embedded._Postmaster]:
-    """Run the server of a folder at `PORT`; stop it at the end, so that all data are on disk."""
+    """Run the server of a data folder at `PORT`; stop it at the end, so that all data are on disk."""
     server = embedded._bring_up(data, PORT)
     try:
         yield server
@@ -156,13 +156,13 @@ def _make(new: Path, old: Path, *, checksums: bool) -> None:
     new.mkdir(mode=0o700)
     if user := postgres.server_user(old):
         os.chown(new, *user)
-    more = "--data-checksums" if checksums else "--no-data-checksums"  # as in the old data, for pg_upgrade
+    more = "--data-checksums" if checksums else "--no-data-checksums"  # pg_upgrade needs the same in both
     postgres.run(new, "initdb", *embedded.INITDB, more, timeout=embedded.INITDB_SECONDS)
 
 
 def _copy(old: Path, new: Path, *, checksums: bool) -> None:
     folders = [os.open(folder, os.O_RDONLY) for folder in (old, new)]
-    # Root's server may have no right to enter the folders above; an open folder needs no such right.
+    # The server's user may have no right to enter the folders above; for an open folder it needs none.
     opened = [Path(f"/proc/self/fd/{folder}") for folder in folders]
     there = opened if opened[0].exists() else [old, new]
     programs = f"--old-bindir={postgres.programs_of(old)}"

@@ -9,7 +9,7 @@ SELECT datname FROM pg_database WHERE datallowconn ORDER BY datname
 SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_' ORDER BY rolname
 
 -- name: tables
--- Return the quoted names of users' tables, without tables of extensions: the extensions' scripts fill those.
+-- Return the quoted names of users' tables, without tables of extensions, which extensions fill.
 SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'r' AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'

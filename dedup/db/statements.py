@@ -30,7 +30,7 @@ class Statements:
         return _fill(self.feature, name, **parts)
 
     def composed(self, name: str, /, **parts: object) -> sql.Composed:
-        """Return a statement whose `{part}`s psycopg composes and quotes."""
+        """Return a statement in which psycopg replaces and quotes each `{part}`."""
         return _template(self.feature, name).format(**parts)
 
 
@@ -57,7 +57,7 @@ def _fill(feature: str, name: str, **parts: str) -> bytes:
 
 
 def forget() -> None:
-    """Read the files again, for tests that change them."""
+    """Clear the caches, for tests that change the files."""
     read.cache_clear()
     _fill.cache_clear()
     _template.cache_clear()

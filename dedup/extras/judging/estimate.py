@@ -16,9 +16,9 @@ from dedup.base.numbers import Flags
 from dedup.extras.judging.sampling import Numbers
 
 REPLICATES = 1_000  # Number of resamples; the ends of an interval then vary by about 0.002 between seeds
-CONFIDENCE = 0.95  # Share of intervals that contain the true value; larger if all judgements are equal
-# Jeffreys' prior for a share (Brown, Cai and DasGupta 2001), in pairs; for strata whose labels are all equal.
-# After 7 labels "different", for example, up to 29 % of the stratum's pairs may still be duplicates.
+CONFIDENCE = 0.95  # Share of intervals that contain the true value
+# Parameter of Jeffreys' prior for a share (Brown, Cai and DasGupta 2001), for strata whose labels are all
+# equal. After 7 labels "different", for example, up to 29 % of the stratum's pairs may still be duplicates.
 DOUBT = 0.5
 
 Values = npt.NDArray[np.float64]  # Shape (replicates,) or (replicates, methods)
@@ -67,8 +67,8 @@ class Design:
         return cls(np.array([*sizes.values()], np.int64), np.array(numbers, np.int64))
 
     def weights(self) -> Weights:
-        """Return how many pairs each judged pair represents: N_h / n_h (Horvitz and Thompson 1952)."""
-        # n_h counts judged pairs, not picked pairs, so unjudged picked pairs do not distort the weights.
+        """Return how many pairs each judged pair represents (Horvitz and Thompson 1952)."""
+        # A stratum's size is divided by its judged pairs. Picked pairs without a judgement do not count.
         judged = np.bincount(self.stratum, minlength=len(self.sizes))
         return np.asarray(self.sizes[self.stratum] / judged[self.stratum], np.float64)
 
@@ -85,13 +85,13 @@ class Design:
         finite: bool = True,
         count: int = REPLICATES,
     ) -> Weights:
-        """Return the weights in `count` resamples; shape (count, 2 n): the judged pairs, then their twins.
+        """Return the weights of n judged pairs, then of their n twins, in `count` resamples: (count, 2 n).
 
-        This is the rescaling bootstrap with finite population correction (Rao and Wu 1988; Chipperfield and
-        Preston 2007): of the n judged pairs of a stratum, n - 1 are drawn with replacement, and the weights
-        are rescaled to the variance of the estimate. `finite`: True estimates the existing pairs, so that a
-        fully judged stratum does not vary; False estimates future pairs. `doubt`: True gives twins (the same
-        pairs with the opposite label) a share of the weight in strata whose labels are all equal.
+        A twin is the same pair with the opposite label. Twins have weight only with `doubt`, in strata whose
+        labels are all equal. The method is the rescaling bootstrap with finite population correction (Rao and
+        Wu 1988; Chipperfield and Preston 2007), which draws one pair less than a stratum has judged pairs.
+        `finite`: True estimates the existing pairs, so that a fully judged stratum does not vary; False
+        estimates future pairs.
         """
         random = np.random.default_rng(seed)
         half = len(self.stratum)
@@ -112,12 +112,12 @@ class Design:
 
 
 def with_twins(found: Flags, duplicate: Flags) -> tuple[Flags, Flags]:
-    """Return findings and labels in the order of `replicates`: judged pairs, then twins (opposite labels)."""
+    """Return `found` and `duplicate` of the judged pairs, then of their twins (with opposite labels)."""
     return np.concatenate([found, found], axis=-1), np.concatenate([duplicate, ~duplicate])
 
 
 def interval(value: float, replicates: Values) -> Estimate:
-    """Return a value with an interval: the middle 95 % of its replicates, without undefined replicates."""
+    """Return a value with the interval of the middle 95 % of its replicates, without undefined ones."""
     if np.isnan(value):
         return Estimate()
     tail = (1 - CONFIDENCE) / 2
@@ -138,7 +138,7 @@ def measures(weights: Weights, found: Flags, duplicate: Flags) -> tuple[Values, 
 def quality(
     design: Design, found: Flags, duplicate: Flags, seed: int = 0, count: int = REPLICATES
 ) -> Quality:
-    """Estimate precision, recall and F1. `found` (n,): duplicates by the method; `duplicate`: by people."""
+    """Estimate precision, recall and F1. `found`: the method's duplicates; `duplicate`: the people's."""
     point = design.weights()[np.newaxis]
     # Doubt has three sources: the random sample, strata with equal labels, and strata with equal findings.
     other_labels = with_twins(found, duplicate)
@@ -158,7 +158,7 @@ def quality(
 
 
 def _widest(intervals: Sequence[Estimate]) -> Estimate:
-    # Doubt shifts an interval to one side; the union keeps the other side of the undoubted interval, too.
+    # Doubt shifts an interval to one side, so the result also covers the interval without doubt.
     lows = [found.low for found in intervals if found.low is not None]
     highs = [found.high for found in intervals if found.high is not None]
     return Estimate(intervals[0].value, min(lows, default=None), max(highs, default=None))

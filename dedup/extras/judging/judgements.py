@@ -47,7 +47,7 @@ class SettingsEffect:
 
 @dataclass(frozen=True, slots=True)
 class Proposal(Answer):
-    """The best thresholds of a level. `effect`: only for duplicates, if `tuned.worthwhile`; else None."""
+    """The best thresholds of a level. `effect`: None for level similar, or if the gain may be luck."""
 
     tuned: Tuned
     effect: SettingsEffect | None
@@ -88,7 +88,7 @@ def what_would_change(cursor: Cursor, present: Settings, other: Settings, count:
 
 
 def marked_stories(database: Database) -> tuple[dict[str, int], Groups]:
-    """Return numbers by source_id, and each number's story; raise InputError if an article is unsettled."""
+    """Return a number for each source_id, and the story of each number. Raises InputError: not settled."""
     with database.transaction() as cursor:
         _refuse_unsettled(cursor)
     marks = {row["id"]: row["duplicate_of"] or row["id"] for row in exports.marks(database)}
@@ -168,7 +168,7 @@ class Judgements(OfCorpus):
         return score_groups(stories, known), known.unknown
 
     def tune(self, newest: int) -> list[Proposal]:
-        """Return the best thresholds and their effect on the newest articles; errors: see `tuning.tune`."""
+        """Return the best thresholds and their effect on the newest articles. Raises as `tuning.tune`."""
         with self._database.transaction() as cursor:
             settings = rulebooks.load_settings(cursor)
             judged = storing.listed(cursor)

@@ -18,11 +18,11 @@ from dedup.base.numbers import Flags, Likeness, Pairs
 from dedup.base.settings import Settings
 from dedup.text.hashing import Hashes
 
-NEAR = 0.05  # Distance from a duplicate threshold that counts as near; more than a signature's error
+NEAR = 0.05  # Maximum distance of scores near a duplicate threshold; more than a signature's error
 
 LEAST = 3  # Minimum pairs per stratum: two are needed for the variance, and one may be judged unsure
-# More pairs are drawn near a threshold and where methods disagree: the more the judgements in a stratum vary,
-# the more each further judgement improves the estimate (Neyman 1934).
+# More pairs are drawn near a threshold and where methods disagree, because judgements vary more there. Then a
+# further judgement improves the estimate more (Neyman 1934).
 MORE_NEAR = 3.0
 MORE_DISPUTED = 2.0
 
@@ -36,15 +36,15 @@ class Strata:
 
     names: tuple[str, ...]  # names of strata with at least one pair, the lowest scores first
     sizes: Numbers  # shape (strata,): number of pairs in each stratum
-    importance: npt.NDArray[np.float64]  # shape (strata,): at least 1; a larger value draws more
+    importance: npt.NDArray[np.float64]  # shape (strata,): at least 1; more pairs are drawn if larger
     stratum: Numbers  # shape (m,): index of each pair's stratum
 
 
 def stratify(scores: Likeness, opinions: Flags, settings: Settings) -> Strata:
     """Divide pairs into strata by band of score, and by whether methods agree.
 
-    `scores` (m,): by dedup; NaN if only other methods found the pair. `opinions` (m, methods): True if the
-    method calls the pair a duplicate.
+    `scores` (m,): scores by dedup; NaN if only other methods found the pair. `opinions` (m, methods): True if
+    the method calls the pair a duplicate.
     """
     edges, near = _edges(settings)
     # Band 0 has the pairs that dedup did not find. A score equal to an edge belongs to the band above, as in
@@ -62,7 +62,7 @@ def stratify(scores: Likeness, opinions: Flags, settings: Settings) -> Strata:
 
 
 def _edges(settings: Settings) -> tuple[Likeness, list[bool]]:
-    """Return the edges of bands, and whether each band is near a threshold; band 0: not found by dedup."""
+    """Return the scores between bands, and whether each band is near a threshold (band 0: not found)."""
     duplicate = (settings.duplicate_sentence_jaccard, settings.duplicate_signature_jaccard)
     similar = (settings.similar_sentence_jaccard, settings.similar_signature_jaccard)
     around = {round(t + d, 6) for t in duplicate for d in (-NEAR, 0, NEAR)}
@@ -92,7 +92,7 @@ def allocate(sizes: Numbers, importance: npt.NDArray[np.float64], total: int) ->
         room = np.flatnonzero(counts < sizes)
         if not len(room):
             break
-        # Each pair goes to the stratum furthest behind its share; rounded shares might not sum to `total`.
+        # Each further pair goes to the stratum furthest below its share. Rounded shares might miss `total`.
         counts[room[np.argmin((counts[room] + 1) / share[room])]] += 1
     return counts
 
@@ -120,8 +120,8 @@ def permanent_numbers(ids: Sequence[str], pairs: Pairs, seed: int = 0) -> npt.ND
 
 
 def mixed(first: Hashes, second: Hashes) -> Hashes:
-    """Mix two arrays of hashes into one with the finaliser of SplitMix64 (Steele, Lea, Flood 2014)."""
-    # The finaliser needs arithmetic modulo 2^64; NumPy does this for uint64.
+    """Return a hash of each pair of hashes, by the last step of SplitMix64 (Steele, Lea, Flood 2014)."""
+    # SplitMix64 needs arithmetic modulo 2^64, as NumPy does for uint64.
     found = first * np.uint64(0x9E3779B97F4A7C15) + second
     found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

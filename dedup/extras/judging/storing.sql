@@ -1,7 +1,7 @@
 -- Read and write the pairs picked for people, and judgements.
 
 -- name: own
--- Join the selection with the judgements of one judge. `judged`: both texts are unchanged since the judgement.
+-- Join the selection with the judgements of one judge. `judged`: a judgement exists, for the present texts.
 FROM dedup.review_pair p
 LEFT JOIN dedup.article a ON a.source_id = p.source_id
 LEFT JOIN dedup.article o ON o.source_id = p.other_source_id
@@ -33,7 +33,7 @@ FROM dedup.review_pair p JOIN dedup.judged_pair j USING (source_id, other_source
 ORDER BY p.place, j.judged_by
 
 -- name: progress
--- Count all pairs, judged pairs, pairs judged before a text was edited, and pairs with an article not stored.
+-- Count the picked pairs: all, judged, judged before a text was edited, and with an article that is not stored.
 SELECT count(*), count(*) FILTER (WHERE stored AND judged),
        count(*) FILTER (WHERE stored AND NOT judged AND j.label IS NOT NULL), count(*) FILTER (WHERE NOT stored)
 ${own}

@@ -50,7 +50,7 @@ Grades = npt.NDArray[np.int8]  # Shape (m,): DUPLICATE, UNCLEAR or DIFFERENT for
 
 @dataclass(frozen=True)
 class Truth:
-    """The pairs that a truth names, and the stories that its duplicates form."""
+    """The pairs that a truth file names, and the stories that the duplicates form."""
 
     pairs: Pairs  # named pairs, sorted
     grades: Grades
@@ -83,7 +83,7 @@ class Truth:
         kinds: Mapping[tuple[int, int], tuple[str, ...]],
         unknown: int = 0,
     ) -> Truth:
-        """Make a truth from the grades of pairs (i, j) of document numbers with i < j."""
+        """Make a truth from graded pairs (i, j), where i < j are numbers of documents."""
         ordered = sorted(graded)
         pairs = np.array(ordered, np.int32).reshape(-1, 2)
         grades = np.array([graded[pair] for pair in ordered], np.int8)
@@ -92,7 +92,7 @@ class Truth:
 
 
 def read_truth(path: str | Path, numbers: Mapping[str, int], min_jaccard: float = NEAR_JACCARD) -> Truth:
-    """Read a truth, and replace ids by `numbers`; raise InputError if a line matches no form."""
+    """Read a truth file. `numbers`: document numbers by id. Raises InputError if a line has no known form."""
     graded: dict[tuple[int, int], int] = {}
     kinds: dict[tuple[int, int], tuple[str, ...]] = {}
     unknown = 0
@@ -129,15 +129,15 @@ def _named(row: Mapping[str, Any], min_jaccard: float) -> tuple[list[tuple[str, 
 
 
 Counts = npt.NDArray[np.int64]
-"""Shape (k,), one element per overlap of a story with a group: the story, the group, or a count."""
+"""Shape (k,): for each overlap of a story with a group, the number of the story, of the group, or a count."""
 
-# Recall is measured per band of story sizes: the overall recall would hide the loss of the few big stories.
+# Recall is measured per size of story, because overall recall would hide poor recall of the few big stories.
 STORY_SIZES: tuple[tuple[int, int | None], ...] = ((2, 4), (5, 19), (20, 49), (50, 99), (100, None))
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Numbers of pairs found rightly, found wrongly and missed. A measure of 0 / 0 becomes None."""
+    """Numbers of pairs found rightly, found wrongly and missed. A measure of 0 / 0 is given as None."""
 
     right: int
     wrong: int
@@ -217,7 +217,7 @@ def adjusted_rand(truth: Groups, groups: Groups) -> float:
     )
     if together == in_story == in_group:
         return 1.0
-    # (found - expected) / (most - expected), each times 2 * total, so that only the last division is inexact.
+    # Numerator and denominator are multiplied by 2 * total, so that only the last division is inexact.
     expected = 2 * in_story * in_group
     most = (in_story + in_group) * total
     return float((2 * together * total - expected) / (most - expected))
@@ -240,7 +240,7 @@ def b_cubed(truth: Groups, groups: Groups) -> tuple[float, float]:
 
 
 def _overlaps(truth: Groups, groups: Groups) -> tuple[Counts, Counts, Counts]:
-    """Return story, group and number of common documents of each overlap: three arrays, (overlaps,)."""
+    """Return three arrays with an element per overlap: story, group, and number of common documents."""
     most = int(groups.max(initial=0)) + 1
     codes, both = np.unique(truth.astype(np.int64) * most + groups, return_counts=True)
     return codes // most, codes % most, both.astype(np.int64)

@@ -38,11 +38,11 @@ class Tuned:
     """The best thresholds for a relation, with 95 % confidence intervals."""
 
     level: Level
-    # The best thresholds, with intervals of the best thresholds of resamples. A wide interval means that the
-    # judged pairs do not determine the threshold.
+    # The best thresholds. Their intervals hold the best thresholds of resamples; a wide interval means that
+    # the judged pairs do not determine the threshold.
     sentence: Estimate
     signature: Estimate
-    # F1 minus the optimism (Efron 1983): thresholds look too good on the pairs by which they were chosen.
+    # F1 minus the optimism (Efron 1983): on the pairs by which they were chosen, thresholds look too good.
     f1: Estimate
     present: Estimate  # F1 at the present thresholds
     gain: Estimate  # f1 minus present; 0 if the present thresholds are the best
@@ -87,7 +87,7 @@ def tune(
 def related(
     pairs: Sequence[JudgedPair], level: Level, grid: npt.NDArray[np.float64], rule: Settings
 ) -> Flags:
-    """Return whether the rule relates each pair under each row of thresholds in `grid`; shape (rows, n)."""
+    """Return whether each pair has the relation under each row of thresholds in `grid`; shape (rows, n)."""
     scored = Scored.of([pair.scores for pair in pairs])
     found = []
     for sentence, signature in grid.tolist():
@@ -116,7 +116,7 @@ def _tune(
     grid, found = _choices(level, pairs, settings, most)
     design = Design.of([pair.stratum for pair in pairs], sizes)
     point = _scores(design.weights()[np.newaxis], found, truth)[0]
-    # Thresholds will be used for future articles, of which even a fully judged stratum is only a sample.
+    # `finite` is False because the thresholds are for future articles, of which all pairs are only a sample.
     again = _scores(design.replicates(truth, seed, finite=False), *with_twins(found, truth))
     # Among equal choices `argmax` takes the first, which is the closest to the present thresholds.
     best, favourites = int(point.argmax()), again.argmax(axis=1)
@@ -142,7 +142,7 @@ def _tune(
 def _choices(
     level: Level, pairs: Sequence[JudgedPair], settings: Settings, most: tuple[float, float]
 ) -> tuple[npt.NDArray[np.float64], Flags]:
-    """Return the thresholds to try, the nearest to the present first, and the pairs that each relates."""
+    """Return the thresholds to try, the nearest to the present first, and which pairs each relates."""
     axes, present = [], []
     for channel, high in zip(("sentence", "signature"), most, strict=True):
         low: float = getattr(settings, f"similar_{channel}_jaccard")

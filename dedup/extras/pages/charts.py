@@ -18,11 +18,11 @@ from dedup.base.words import counted, later
 from dedup.extras.pages.environment import printable
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 720, 170, 24, 10, 34  # Width and margins of a timeline, in SVG pixels
-LINE = 18  # Pixels from one label to the label below, in a timeline or circle: height of letters plus space
+LINE = 18  # Pixels from one label to the label below, in a timeline or circle
 LETTERS = 22  # Maximum length of a label, which fits left of a timeline; longer labels are cut
 OUTLETS_DRAWN = 40  # Maximum number of outlets in a timeline; the table lists all outlets
 
-# Possible intervals between ticks of the time axis; the first that fits at most `MARKS` times is used.
+# Possible intervals between ticks of the time axis; the shortest that fits at most `MARKS` times is used.
 STEPS = tuple(
     timedelta(minutes=m)
     for m in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1_440, 2_880, 10_080, 43_200, 525_600)
@@ -47,7 +47,7 @@ class Bar:
 
 
 def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
-    """Draw a dot per article by outlet and time, the earliest outlet on top. `name`: prefix of ids."""
+    """Draw a dot per article by outlet and time, the earliest outlet on top. `name`: prefix of SVG ids."""
     if not prints:
         return Markup("")
     every = sorted(prints, key=lambda p: (p.time, not p.canonical, p.outlet))
@@ -122,7 +122,7 @@ def _tick(x: str, y: float | str, words: str) -> Markup:
 
 
 CIRCLE, RADIUS = (760, 500), 190  # SVG pixels; the size leaves room for labels left and right of the circle
-BEND = 0.18  # Bend of a line, divided by its length; keeps the two lines of mutual copies apart
+BEND = 0.18  # Bend of a line per length; keeps apart the lines of two outlets that copy each other
 THINNEST, THICKEST = 1.0, 9.0
 
 
@@ -134,7 +134,7 @@ class Tie:
 
 
 def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
-    """Draw outlets on a circle, and lines from each outlet to its copiers. `name`: prefix of ids."""
+    """Draw outlets on a circle, and lines from each outlet to its copiers. `name`: prefix of SVG ids."""
     if not ties:
         return Markup("")
     outlets = list(dict.fromkeys(outlet for tie in ties for outlet in (tie.original, tie.copier)))

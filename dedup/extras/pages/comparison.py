@@ -12,7 +12,7 @@ from dedup.text.alignment import AlignedRow, Kind, Passage, align, align_letters
 SHOWN = 1_000  # Maximum length of a segment shown whole; of a longer segment only both ends are shown
 OPENED = 6_000  # Maximum length of an equal stretch that is folded; a longer stretch is left out
 SIDE = 20_000  # Maximum length shown of a text; the rest is left out
-HEAD, TAIL = 240, 160  # Characters shown at the start and at the end of a longer segment
+HEAD, TAIL = 240, 160  # Characters shown at each end of a segment longer than SHOWN
 FOLDED_ROWS = 4  # Minimum number of equal rows that are folded, without the rows next to differences
 
 
@@ -44,7 +44,7 @@ class ComparedLine:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Lines, shown or folded behind a click; or no lines and `cut`, the number of characters left out."""
+    """Lines, shown or folded behind a click; or no lines, and in `cut` the number of characters left out."""
 
     lines: tuple[ComparedLine, ...]
     folded: bool = False
@@ -53,7 +53,7 @@ class Block:
 
 
 def compare(a: str, b: str, common: Iterable[str] = (), *, letters: bool = False) -> list[Block]:
-    """Return blocks of limited size in reading order. `letters`: align letters, for misread copies."""
+    """Align two texts; return blocks in reading order. `letters`: by letters, for misread (OCR) texts."""
     found: list[Block] = []
     a, b, shown = reflowed(a), reflowed(b), 0
     rows = align_letters(a, b) if letters else align(a, b, common)

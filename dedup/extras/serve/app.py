@@ -24,7 +24,7 @@ from dedup.extras.serve.handling import Handling, fields_of, in_thread
 from dedup.extras.serve.limits import Limits
 from dedup.files.record import Flaw
 
-HEALTH_SECONDS = 1.0  # Minimum time between two checks of the database; in between, the last answer is given
+HEALTH_SECONDS = 1.0  # Minimum time between two checks of the database; in between, the last result is used
 
 
 def make_app(
@@ -45,7 +45,7 @@ def make_app(
 
 
 class Service:
-    """Answer requests; each endpoint is the method with the endpoint's name."""
+    """Answer requests: for each endpoint, the method of the same name makes the answer."""
 
     def __init__(self, dd: Deduplicator, limits: Limits, *, texts: bool) -> None:
         self._dd, self._limits, self._texts = dd, limits, texts
@@ -84,7 +84,7 @@ class Service:
         if found is None:
             raise NotFoundError.of(source_id)
         answer: dict[str, Any] = _named(found.as_dict())
-        answer["article"]["kept"] = found.article.kept  # `_named` must not rename the owner's fields
+        answer["article"]["kept"] = found.article.kept  # the newsroom's fields keep their names
         if not text:
             del answer["article"]["text"]
         return answer
@@ -154,7 +154,7 @@ class Service:
         why = None
         for one in given:
             if verdicts and time.monotonic() > deadline:
-                why = f"the rest of the batch was not reached within {self._limits.batch_seconds:g} s"
+                why = f"stopped after {self._limits.batch_seconds:g} s: send the remaining articles again"
                 break
             try:
                 verdicts.append(self._judged(one, what, store))
@@ -197,7 +197,7 @@ class Probe:
 
 
 def _query(request: Request, endpoint: Endpoint) -> dict[str, Any]:
-    """Return the parameters of a request; raise ProblemError if any is missing, unknown, double or wrong."""
+    """Return the parameters of a request; raise ProblemError if one is missing, unknown or invalid."""
     known = {parameter["name"]: parameter["schema"] for parameter in endpoint.parameters}
     given = fields_of(request.scope["query_string"], known, "the query")
     found: dict[str, Any] = {}

@@ -20,9 +20,9 @@ JSON = "application/json"
 LINES = "application/x-ndjson"
 PROBLEM = "application/problem+json"
 
-NAMES = {"id": "source_id"}  # Names in the library's answers -> names in answers of the service
+NAMES = {"id": "source_id"}  # Field names of the library -> field names of the service
 ANY_REFUSAL = (400, 401, 421, 429, 500, 503)  # Error statuses that every endpoint may answer with
-# Orchestrators check often, without a token. This is allowed: the checks are cheap and reveal no secret.
+# Orchestrators check these often, without a token. The checks are cheap and reveal no secret.
 PROBES = frozenset(("/v1/health", "/v1/ready"))
 OPEN = PROBES | {"/openapi.json"}  # Addresses that need no token
 
@@ -30,7 +30,7 @@ Schema = dict[str, Any]
 
 
 class Endpoint(NamedTuple):
-    """An HTTP method of an address, and the method of `Service` that answers."""
+    """An address with an HTTP method, and the method of `Service` that answers its requests."""
 
     name: str  # name of the method of `Service`
     method: str
@@ -49,7 +49,7 @@ _PLAIN: dict[Any, Schema] = {
 
 
 def schema_of(kind: Any) -> Schema:
-    """Return the JSON schema of a type as converted by `dedup.base.answer.plain`; may raise TypeError."""
+    """Return the JSON schema of a type after conversion by `dedup.base.answer.plain`, or raise TypeError."""
     if kind in _PLAIN:
         return _PLAIN[kind]
     origin, inner = get_origin(kind), get_args(kind)
@@ -122,7 +122,7 @@ def document() -> Schema:
     schemas = made["components"]["schemas"]
     for name, about in schemas["Article"]["properties"].items():
         if others := ", ".join(other for other in FIELDS[name] if other != name):
-            about["description"] = f"{about.get('description', '')} Also under the names {others}.".lstrip()
+            about["description"] = f"{about.get('description', '')} Also accepted as {others}.".lstrip()
     schemas |= _answers()
     return made
 

@@ -40,13 +40,13 @@ from dedup.extras.serve.endpoints import OPEN, PROBLEM
 from dedup.extras.serve.limits import FullError, Limits, Rates, client_key
 
 LOG = logging.getLogger("dedup.serve")
-# Maximum time to go on reading a refused body: many clients read the answer only after sending all of it.
+# Maximum time to read on after a refusal: many clients read the answer only after sending the whole body.
 LINGER_SECONDS = 2.0
 LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))
 # Marks change, so answers must not be cached. `nosniff` stops browsers from treating JSON with news as HTML.
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-BUSY_SECONDS = 1  # Time after which clients should repeat a request for which the server was too busy
-OUTAGE_SECONDS = 5  # Time after which clients should repeat a request if the database did not answer
+BUSY_SECONDS = 1  # Seconds in the header Retry-After if the server was too busy
+OUTAGE_SECONDS = 5  # Seconds in the header Retry-After if the database did not answer
 
 
 @dataclass
@@ -59,7 +59,7 @@ class ProblemError(Exception):
     headers: dict[str, str] = field(default_factory=dict)  # headers to add to the answer
 
     def body(self) -> dict[str, Any]:
-        """Return the JSON members that RFC 9457 defines."""
+        """Return the members of the JSON answer, which RFC 9457 defines."""
         return {
             "type": "about:blank",
             "title": HTTPStatus(self.status).phrase,
@@ -128,7 +128,7 @@ def check_host(scope: Scope, hosts: frozenset[str] | None) -> None:
 
 @dataclass(eq=False)
 class Guard:
-    """Wrap an ASGI application and answer its errors. `check` raises ProblemError to refuse a request."""
+    """Wrap an ASGI application; turn errors into answers. `check` raises ProblemError to refuse a request."""
 
     app: ASGIApp
     limits: Limits

@@ -93,7 +93,7 @@ class Handling:
     async def body(self, request: Request, *media_types: str) -> AsyncIterator[RequestBody]:
         """Yield the body of a request, or raise ProblemError. Its memory is counted until the block ends."""
         given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        # This also stops web pages of other sites: before they send JSON, browsers ask by a CORS preflight.
+        # This also stops web pages of other sites, because browsers ask for permission to send JSON (CORS).
         if given not in media_types:
             listed = " or ".join(f"`Content-Type: {one}`" for one in media_types)
             raise ProblemError(415, f"send the header {listed}")
@@ -101,7 +101,7 @@ class Handling:
             raise ProblemError(415, "send the body as it is, without Content-Encoding")
         most = self._limits.body_bytes
         length = request.headers.get("content-length", "")
-        if length and int(length) > most:  # h11 has checked that it has at most 20 digits
+        if length and int(length) > most:  # h11 allows at most 20 digits
             raise ProblemError(413, f"the body has {int(length):,} bytes, the limit is {most:,}")
         chunks = bytearray()
         try:

@@ -25,11 +25,11 @@ THREADS = 8
 @dataclass(frozen=True, slots=True)
 class Limits:
     body_bytes: int = MAX_RECORD_BYTES  # maximum size of a request's body
-    bodies: int = 4  # maximum number of bodies of this size in memory; more are allowed if they are smaller
+    bodies: int = 4  # maximum size of all bodies in memory, in multiples of `body_bytes`
     rate: float = 100.0  # maximum requests per second and client; all may arrive at the same moment
     requests: int = 32  # maximum number of requests in work or waiting for a thread
     body_seconds: float = 30.0  # maximum time to receive the whole body; enough for 16 MiB at 5 Mbit/s
-    work_seconds: float = 20.0  # maximum time from the body to the answer, including the wait for a thread
+    work_seconds: float = 20.0  # maximum time to answer a received request, with the wait for a thread
     batch_articles: int = 1_000  # maximum number of articles in a batch
     batch_seconds: float = 10.0  # a batch stops after this time; the answer says how many articles are left
     changes: int = 10_000  # maximum number of changes in an answer; about 2 MB

@@ -26,8 +26,8 @@ from dedup.extras.serve.sockets import BACKLOG
 
 GRACE_SECONDS = 7  # Time for unfinished requests when the server stops; the whole stop may take ten seconds
 
-# Patterns of request heads, in lower case, that h11 accepts but a proxy may understand differently. If both
-# disagree about the end of a request, an attacker can smuggle a second request past the proxy.
+# Patterns of request heads, in lower case, that h11 accepts but a proxy may understand differently. If
+# h11 and the proxy disagree about the end of a request, an attacker can smuggle a request past the proxy.
 AMBIGUOUS = (
     (rb"\n[ \t]", "a header is folded over two lines"),
     (rb"\ncontent-length:(.*,|(?s:.*)\ncontent-length:)", "Content-Length is sent more than once"),
@@ -78,7 +78,7 @@ class ClientConnection(H11Protocol):
 
     @property
     def waits(self) -> bool:
-        """True if the server waits for the client to send a request or its rest, or to read an answer."""
+        """True if the server waits for the client to send a request, or to read an answer."""
         cycle = self.cycle
         return cycle is None or cycle.response_complete or cycle.more_body or self.flow.write_paused
 
@@ -106,20 +106,20 @@ class ClientConnection(H11Protocol):
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
         """Answer invalid HTTP with a problem in JSON, unless an answer has already begun."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            detail = self.conn.ambiguous or "this is no valid HTTP request"
+            detail = self.conn.ambiguous or "this is not a valid HTTP request"
             body = as_json(ProblemError(400, detail).body()).encode()
             head = f"400 Bad Request\r\nContent-Type: {PROBLEM}\r\nContent-Length: {len(body)}"
             self.transport.write(f"HTTP/1.1 {head}\r\nConnection: close\r\n\r\n".encode() + body)
         self.transport.close()
 
     def _allow(self, seconds: float) -> None:
-        """Set the seconds after which the connection is closed; a new call replaces the time limit."""
+        """Close the connection after `seconds`, unless a later call sets another time limit."""
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm = self.loop.call_later(seconds, self._abort)
 
     def _abort(self) -> None:
-        # Discard the connection now: the event loop does so one iteration later, and counts it until then.
+        # Without this, the connection would be counted until the next iteration of the event loop.
         self.connections.discard(self)
         self.transport.abort()
 

@@ -16,7 +16,7 @@ BACKLOG = 128  # Maximum number of connections that wait to be accepted
 def bind(
     host: str, port: int, *, loopback_only: bool, variable: str = "DEDUP_SERVE_TOKEN"
 ) -> list[socket.socket]:
-    """Listen on all addresses of a host, or with port 0 on a free port of the first. Raises InputError."""
+    """Listen on all addresses of a host. Port 0: a free port of the first address. Raises InputError."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):

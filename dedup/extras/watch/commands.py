@@ -22,17 +22,17 @@ LEAST_SECONDS = 10.0  # Minimum time between two polls, so that servers are not 
 def watch(
     feeds: Annotated[
         list[str],
-        Argument(metavar="FEED", help="Address of RSS, Atom or a news sitemap, or `OUTLET=ADDRESS`."),
+        Argument(metavar="FEED", help="Address of an RSS or Atom feed or news sitemap, or `OUTLET=ADDRESS`."),
     ],
     every: Annotated[str, Option(metavar="SPAN", help="Time between two polls: `90s`, `5m`, `1h`.")] = "5m",
     once: Annotated[bool, Option("--once", help="Poll each feed once and end; for cron.")] = False,
     fetch: Annotated[
         bool,
-        Option("--fetch", help="Read the pages of entries without a full text; needed for sitemaps."),
+        Option("--fetch", help="Read an entry's page if the feed lacks the full text; needed for sitemaps."),
     ] = False,
     user_agent: Annotated[
         str | None,
-        Option(metavar="NAME", help="Name sent to servers, such as `courier-bot/1 (+https://…)`."),
+        Option(metavar="NAME", help="User-Agent sent to servers, such as `courier-bot/1 (+https://…)`."),
     ] = None,
     json: Annotated[bool, Option("--json", help="Print each verdict as a line of JSON.")] = False,
     log_format: LogFormatOption = "text",

@@ -50,7 +50,7 @@ class Submitter:
     def submit_all(
         self, given: str, feed_id: int, entries: Sequence[Entry]
     ) -> tuple[dict[str, int], list[str]]:
-        """Submit new and changed entries; return counts by outcome, and all ids. May raise StoppedError."""
+        """Submit new and changed entries; return counts by outcome, and all ids. Raises StoppedError."""
         counts = dict.fromkeys(OUTCOMES, 0)
         ids: list[str] = []
         pages = 0
@@ -62,7 +62,7 @@ class Submitter:
             if self._stopped():
                 raise StoppedError("stopped between two entries")
             outcome = "known"
-            if entry.digest not in found.others:  # otherwise another feed of the site had it
+            if entry.digest not in found.others:  # otherwise another feed has brought this version
                 pages += self._needs_page(entry)
                 outcome = "left" if pages > MAX_PAGES else self._submit(entry, given, feed_id, found)
                 outcome = "changed" if outcome == "new" and any(found.others) else outcome
@@ -77,7 +77,7 @@ class Submitter:
         return bool(self._client and not entry.full and entry.found.get("url"))
 
     def _submit(self, entry: Entry, given: str, feed_id: int, seen: KnownEntry) -> str:
-        """Submit an entry. Return "new", "refused", "known" (came from elsewhere) or "left" (retried)."""
+        """Submit an entry; return "new", "refused", "known" (of another site) or "left" (for later)."""
         shown = printable(seen.source_id)
         try:
             article = self._article(entry, given, seen.source_id)
@@ -142,7 +142,7 @@ class KnownEntry:
 def known(
     database: Database, given: str, feed_id: int, entries: Sequence[Entry]
 ) -> Iterator[tuple[Entry, KnownEntry]]:
-    """Yield each entry with the stored facts about it. `given`: the feed's address from the operator."""
+    """Yield each entry with the stored facts about it. `given`: the address that the operator gave."""
     for at in range(0, len(entries), AT_ONCE):
         batch = entries[at : at + AT_ONCE]
         named = [(one, ids_of(given, one.source_id, one.found.get("url"))) for one in batch]
@@ -170,7 +170,7 @@ def _chosen(ids: Ids, site: str | None, digest: bytes, seen: Mapping[str, Sequen
     for source_id in (ids.shared, ids.own):
         if source_id and _own(seen, source_id):
             return source_id
-    # Older versions of dedup used claimed ids of other sites, too; a migration set `brought` for these.
+    # Older versions of dedup used claimed ids of any site; a migration set `brought` for their entries.
     if (old := _own(seen, ids.claimed)) and (old.brought or ids.within_site or old.digest == digest):
         return ids.claimed
     if ids.shared and (ids.shared not in seen or _family(seen, ids.shared, site)):

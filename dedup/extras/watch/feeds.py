@@ -62,7 +62,7 @@ def seen(cursor: Cursor, feed: int, ids: Sequence[str]) -> dict[str, list[Seen]]
 
 
 def claim(cursor: Cursor, feed: int, source_id: str, *, shared: bool) -> bool:
-    """Return whether a feed may store or edit an article. `shared`: a feed of the same site had it before."""
+    """Return whether a feed may store or edit an article. `shared`: a feed of the site brought it."""
     row = cursor.execute(_sql("claim"), {"feed": feed, "id": source_id, "shared": shared}).fetchone()
     assert row is not None
     return bool(row[0])
@@ -75,7 +75,7 @@ def note_entry(cursor: Cursor, feed: int, source_id: str, digest: bytes) -> None
 def answered(
     cursor: Cursor, feed: int, ids: Sequence[str], etag: str | None = None, modified: str | None = None
 ) -> None:
-    """Store that a feed answered and its entries were submitted. `etag`, `modified`: its HTTP headers."""
+    """Store that a feed answered and its entries were submitted. `etag`, `modified`: HTTP headers."""
     kept = [header if header and _can_be_sent_back(header) else None for header in (etag, modified)]
     cursor.execute(_sql("answered"), {"feed": feed, "etag": kept[0], "modified": kept[1]})
     if ids:

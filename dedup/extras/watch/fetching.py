@@ -1,8 +1,8 @@
 """Fetch feeds and pages from servers, with limits on size, time and redirects.
 
-A host gets one request at a time, with a pause after each request; after 429 or 503, the server chooses the
-pause. Pages, unlike feeds that the user names, are read only if robots.txt allows it. `reaching.py` decides
-which addresses requests may reach.
+A host gets one request at a time, with a pause after each request. With status 429 or 503, the server chooses
+the pause. Pages, unlike feeds that the user names, are read only if robots.txt allows it. `reaching.py`
+decides which addresses requests may reach.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_BYTES = 50_000_000  # Maximum size of an unpacked answer; the sitemap protoc
 MAX_PAGE_BYTES = 5_000_000  # Maximum size of a page; `dedup.base.html` refuses larger pages
 MAX_REDIRECTS = 5
 HOST_SECONDS = 1.0  # Minimum pause between two requests to a host; robots.txt may ask for a longer pause
-MOST_HOST_SECONDS = 30.0  # Maximum time that a request waits for a pause to end; in a longer pause it fails
+MOST_HOST_SECONDS = 30.0  # Maximum pause that a request waits for; in a longer pause it fails
 PAUSE_SECONDS = 60.0  # Pause after 429 or 503 without Retry-After
 MAX_PAUSE_SECONDS = 86_400.0
 ROBOTS_SECONDS = 86_400.0  # Time after which robots.txt is read again
@@ -62,7 +62,7 @@ class Fetched:
 @dataclass(slots=True)
 class _Host:
     lock: Lock = field(default_factory=Lock)
-    free_at: float = 0.0  # time of the next request, as of `time.monotonic`
+    free_at: float = 0.0  # earliest time of the next request, by `time.monotonic`
     seconds: float = HOST_SECONDS
     robots: Any = None
     robots_until: float = 0.0
@@ -88,7 +88,7 @@ class Client:
         modified: str | None = None,
         max_bytes: int | None = None,
     ) -> Fetched:
-        """Fetch an address. `typed`: the address from the user that led here; its host need not be public.
+        """Fetch an address. `typed`: the user's address from which `url` came; its host may be private.
 
         Raises FetchError or StoppedError.
         """
@@ -116,7 +116,7 @@ class Client:
         raise FetchError(f"{url}: more than {MAX_REDIRECTS} redirects")
 
     def page(self, url: str, typed: str | None = None) -> str:
-        """Fetch a page as text. Raises like `get`, and FetchError 403 if robots.txt forbids the page."""
+        """Fetch a page as text. Raises like `get`, and FetchError if robots.txt forbids the page."""
         if not self._allowed(url, typed):
             raise FetchError(f"{url}: robots.txt forbids this page for {self.agent.partition('/')[0]}", 403)
         answer = self.get(url, typed, max_bytes=MAX_PAGE_BYTES)
@@ -133,7 +133,7 @@ class Client:
                 answer = self.get(robots, typed, max_bytes=MAX_ROBOTS_BYTES)
                 rules = _text(answer.body or b"", "utf-8")
             except FetchError as error:
-                # A failure may hide a rule that forbids the page: raise. Without robots.txt, all is allowed.
+                # A temporary failure may hide a rule, so raise. A host without robots.txt allows all pages.
                 if error.passes:
                     raise
                 rules = ""
@@ -227,7 +227,7 @@ def _answer(url: str, response: Any, max_bytes: int) -> Fetched | str:
         body += chunk
         if len(body) > max_bytes:
             raise FetchError(f"{url}: longer than {max_bytes:,} bytes", 413)
-    # A sitemap may itself be a gzip file, besides Content-Encoding. The unpacked file has the same limit.
+    # A sitemap may be a gzip file without Content-Encoding. The unpacked file has the same limit.
     if body.startswith(GZIP):
         member = zlib.decompressobj(wbits=31)
         body = bytearray(member.decompress(bytes(body), max_bytes))
@@ -240,7 +240,7 @@ def _answer(url: str, response: Any, max_bytes: int) -> Fetched | str:
 
 
 def _pause(given: str | None) -> float:
-    """Return the seconds to wait by a Retry-After header, at most a day; without it, `PAUSE_SECONDS`."""
+    """Return the seconds that the header Retry-After asks to wait (at most a day), or `PAUSE_SECONDS`."""
     seconds = PAUSE_SECONDS
     if given and re.fullmatch(r"\s*[0-9]+\s*", given):
         seconds = float(given.strip()[:9])

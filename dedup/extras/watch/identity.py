@@ -1,4 +1,4 @@
-"""Make ids of entries that lie within the site of the feed, whatever id an entry claims.
+"""Make ids of entries that belong to the site of the feed, whatever ids the entries claim.
 
 A site is a registrable domain (`courier.co.uk`, `alice.github.io`) by the list in the package `tld`.
 """

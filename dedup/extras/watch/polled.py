@@ -1,4 +1,4 @@
-"""Return the entries of a feed or news sitemap, each with a digest; or the addresses of feeds in a page."""
+"""Return the entries of a feed or news sitemap, each with a digest, and find feeds that a page names."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Entry:
 def entries(document: FeedDocument, publication: str | None, *, fetched: bool) -> list[Entry]:
     """Return the entries that have an id, the oldest first; of entries with the same id, the first is used.
 
-    `publication` replaces the document's outlet. `fetched`: missing texts are read from pages. So an entry
-    without a full text is a new version if only its time of change differs.
+    `publication` replaces the document's outlet. `fetched`: missing texts are read from pages. A new time of
+    change then makes a new version of an entry without a full text, because the page may have changed.
     """
     if document.root == "urlset":
         articles = sitemaps.articles(document)

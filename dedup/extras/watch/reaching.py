@@ -62,7 +62,7 @@ class RequestLine:
             self._sockets.append(connected.dup())  # TLS detaches the original socket
 
     def cut(self) -> None:
-        """Close all connections; threads that read from a connection reach the end of the data."""
+        """Close all connections, so that threads that read from them see the end of the data."""
         with self._lock:
             held, self._sockets = self._sockets or [], None
         for one in held:
@@ -80,7 +80,7 @@ def parts_of(url: str) -> SplitResult:
         readable = url.isprintable() and (parts.port is None or parts.port > 0)
         if readable and parts.scheme in ("http", "https") and parts.hostname and parts.username is None:
             return parts
-    raise FetchError(f"{shown}: not an http or https address without a password", 400)
+    raise FetchError(f"{shown}: must be an http or https address without a user name", 400)
 
 
 def place(url: str) -> str:

@@ -21,7 +21,7 @@ RECENT = timedelta(days=3)  # Maximum age of a sitemap that is read; news sitema
 
 
 def children(document: FeedDocument, now: datetime | None = None) -> list[str]:
-    """Return the addresses of the newest sitemaps in an index that may have recent news, each once."""
+    """Return the addresses of recent sitemaps in an index, the newest first, each once."""
     since = (now or datetime.now(UTC)) - RECENT
     found: list[tuple[bool, datetime, str]] = []
     for _, _, entry in document.entries:

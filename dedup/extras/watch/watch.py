@@ -82,7 +82,7 @@ def watch(
     """Poll feeds and submit new and changed entries, until `stop` returns True or, with `once`, only once.
 
     Args:
-        addresses: addresses of RSS, Atom or news sitemaps; in `NAME=ADDRESS`, the outlet of articles is NAME.
+        addresses: addresses of RSS, Atom or news sitemaps; `NAME=ADDRESS` also names the outlet.
         url, schema, timeouts: as for `Deduplicator`. If the database is down, wait; with `once`, raise.
         every: seconds between two polls of a feed.
         fetch: read the page of each entry whose feed has no full text.
@@ -190,7 +190,7 @@ class _Watcher:
         return found
 
     def _finished(self, future: Future[None]) -> float | None:
-        """Raise the error of a host's polls; if it is a database outage, return the time to poll again."""
+        """Raise the error of a host's polls. For a database outage, return the time to poll again."""
         try:
             future.result()
         except StoppedError:
@@ -291,7 +291,7 @@ class _Watcher:
             for address in children:
                 if address != feed.address:
                     self._poll(replace(feed, address=address))
-            # The ETag is not stored, so the index is always read: its sitemaps may change while it does not.
+            # No ETag is stored, so that the index is always read: its sitemaps may change while it does not.
             with self._database.transaction() as cursor:
                 store.answered(cursor, state.id, [])
             self._succeeded(feed)
@@ -302,7 +302,7 @@ class _Watcher:
             raise InputError(f"{feed.address} is a sitemap without texts: add --fetch to read the pages")
         counts, ids = self._submitter.submit_all(feed.given, state.id, entries)
         self._log_counts(feed, counts, document.refused)
-        # The ETag is stored only if no entry is left, because entries left are not read after "not modified".
+        # No ETag is stored while entries are left for later: after "not modified", they would not be read.
         done = not counts["left"] and not document.truncated
         validators = (answer.etag, answer.modified) if done else (None, None)
         with self._database.transaction() as cursor:

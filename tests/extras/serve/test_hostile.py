@@ -184,17 +184,17 @@ TWO_ENDS = {
         POST + b"transfer-encoding: chunked\r\nCONTENT-LENGTH: 0" + NONE,
         "exclude each",
     ),
-    "two lengths": (POST + b"Content-Length: 5\r\nContent-Length: 0" + NONE, "no valid HTTP"),
+    "two lengths": (POST + b"Content-Length: 5\r\nContent-Length: 0" + NONE, "not a valid HTTP"),
     "a length twice": (POST + b"Content-Length: 5\r\nContent-Length: 5" + NONE, "more than once"),
     "a list of lengths": (POST + b"Content-Length: 5, 5" + NONE, "more than once"),
-    "a signed length": (POST + b"Content-Length: +5" + NONE, "no valid HTTP"),
+    "a signed length": (POST + b"Content-Length: +5" + NONE, "not a valid HTTP"),
     "a folded header": (POST + b"X: a\r\n Content-Length: 5" + NONE, "folded"),
     "a folded length": (POST + b"Content-Length:\r\n\t5" + NONE, "folded"),
     "folded chunks": (POST + b"Transfer-Encoding:\r\n chunked" + NONE, "folded"),
     "a lone carriage return": (POST + b"X: a\rContent-Length: 5" + NONE, ""),
     "chunks in HTTP/1.0": (POST.replace(b"/1.1", b"/1.0") + b"Transfer-Encoding: chunked" + NONE, "HTTP/1.0"),
     "another coding": (POST + b"Transfer-Encoding: gzip, chunked" + NONE, ""),
-    "a space before the colon": (POST + b"Transfer-Encoding : chunked" + NONE, "no valid HTTP"),
+    "a space before the colon": (POST + b"Transfer-Encoding : chunked" + NONE, "not a valid HTTP"),
 }
 
 

@@ -181,7 +181,7 @@ def test_a_batch_has_a_bound_of_articles_and_of_time(serving: Serving, kind: str
 
     said = door.ask("POST", "/v1/articles:batch", batch(3), kind=kind).json
     assert [v["source_id"] for v in said["verdicts"]] == ["a0"]
-    assert (said["left"], said["reason"]) == (2, "the rest of the batch was not reached within 1e-09 s")
+    assert (said["left"], said["reason"]) == (2, "stopped after 1e-09 s: send the remaining articles again")
     what = "lines" if kind == LINES else "items"
     is_problem(door.ask("POST", "/v1/articles:batch", batch(4), kind=kind), 413, f"4 {what}, the limit is 3")
     assert door.dd.get("a3") is None
@@ -453,7 +453,7 @@ def test_an_outage_is_503_logged_once_and_over_when_it_is_over(
         real = dd._database._pool
 
         def fail() -> Any:
-            raise UnreachableError(f"{dd.location} does not answer; nothing listens there")
+            raise UnreachableError(f"{dd.location} does not answer; no server listens there")
 
         with monkeypatch.context() as outage:
             outage.setattr(type(real), "borrow", lambda _: fail())

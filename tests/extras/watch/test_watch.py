@@ -185,7 +185,7 @@ def test_redirects_are_followed_some_times_and_to_http_alone(news: Site, poll: W
     assert poll(f"{news.address}/0").new == 1
     wrong = {
         news.put("/loop", status=302, headers={"Location": "/loop"}): "more than 5 redirects",
-        news.put("/file", status=302, headers={"Location": "file:///etc/passwd"}): "not an http or https",
+        news.put("/file", status=302, headers={"Location": "file:///etc/passwd"}): "must be an http or https",
         news.put("/inside", status=302, headers={"Location": "http://127.0.0.1:1/"}): "own network",
         news.put("/link", status=302, headers={"Location": "http://169.254.169.254/meta"}): "own network",
         news.put("/nowhere", status=302): "a redirect to nowhere",

@@ -20,7 +20,7 @@ MinJaccardOption = Annotated[
     Option(
         min=0,
         max=1,
-        help="In a truth file with `jaccard5`: pairs from this value on are duplicates, lower pairs unclear.",
+        help="In a truth file, pairs with at least this `jaccard5` are duplicates; other pairs are unclear.",
     ),
 ]
 NewestOption = Annotated[int, Option("--newest", min=2, help="Compare at most this many newest articles.")]

@@ -65,14 +65,14 @@ def _print_tuned(tuned: Tuned, change: SettingsEffect | None, settings: Any) -> 
     ]
     rows.append(("F1", tuned.present.value, tuned.f1.value, _interval(tuned.f1)))
     output.table(
-        f"{tuned.level}: {tuned.judged} judged pairs, {tuned.positive} of them positive,"
+        f"{tuned.level}: {tuned.judged} judged pairs ({tuned.positive} positive),"
         f" which represent {tuned.covered:.0%} of all pairs",
         ("", "now", "best", "95 % interval"),
         rows,
         ("now", "best", "95 % interval"),
     )
     gain = f"gain in F1: {_shown(tuned.gain.value)} ({_interval(tuned.gain)})"
-    # Go by the interval: thresholds always look a little too good on the pairs by which they were chosen.
+    # The interval decides, because thresholds look too good on the pairs by which they were chosen.
     if not tuned.worthwhile:
         output.say(f"{gain}: this may be luck; keep the present thresholds, or judge more pairs")
         output.say("")

@@ -62,7 +62,7 @@ def review(
     quit at any time, and the next run continues. Several people may judge the same pairs. `dedup browse
     --edit` has a page for this too.
 
-    Without a terminal: run it with `--export FILE`, fill in every `label`, and run it with `--import FILE`.
+    Without a terminal: run this with `--export FILE`, fill in every `label`, and run it with `--import FILE`.
     """
     who = judge or os.environ.get("USER") or os.environ.get("LOGNAME")
     if not who:

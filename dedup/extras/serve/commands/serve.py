@@ -26,7 +26,7 @@ HostOption = Annotated[
 PortOption = Annotated[int, Option("--port", min=0, max=65_535, help="Port to listen on; 0: any free port.")]
 RateOption = Annotated[float, Option("--rate", min=0.1, help="Maximum requests per second from one client.")]
 LogRequestsOption = Annotated[
-    bool, Option("--log-requests", help="Log a line for every request, without the query.")
+    bool, Option("--log-requests", help="Log a line for every request, without the query string.")
 ]
 
 SERVER_PACKAGES = ("starlette", "uvicorn")  # Packages of the extras `serve` and `browse`
@@ -41,11 +41,11 @@ def serve(
     port: PortOption = SERVE_PORT,
     unix: Annotated[
         Path | None,
-        Option(metavar="PATH", help="Listen on a socket file instead, which only you may use."),
+        Option(metavar="PATH", help="Listen on this Unix socket, not on a port; only you can connect."),
     ] = None,
     token_file: Annotated[
         Path | None,
-        Option(metavar="FILE", help="File with the token of clients; or set `DEDUP_SERVE_TOKEN`."),
+        Option(metavar="FILE", help="File with the token that clients send; or set `DEDUP_SERVE_TOKEN`."),
     ] = None,
     rate: RateOption = SERVE_RATE,
     max_body: Annotated[
@@ -119,7 +119,7 @@ def token_from(file: Path | None, variable: str) -> bytes | None:
 
 @contextmanager
 def started(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[dedup.Deduplicator, int, StopFlag]]:
-    """Yield the corpus, the maximum size of an article's record in bytes, and a flag that ends the server."""
+    """Yield the corpus, the maximum bytes of an article's record, and a flag that ends the server if set."""
     from dedup.extras.serve.limits import DATABASE_SECONDS
 
     with stopping_gently() as stop:
