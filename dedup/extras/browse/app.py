@@ -47,7 +47,7 @@ POLICY = (
 SAFE_HEADERS = {
     **HEADERS,
     "Content-Security-Policy": POLICY,
-    # "no-referrer" would make browsers send `Origin: null` with our forms. Other sites still get no referrer.
+    # "no-referrer" would make browsers send `Origin: null` with forms, and `check_origin` would refuse them.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
@@ -96,7 +96,7 @@ class Site:
         return Router(routes, redirect_slashes=False)
 
     def refuse(self, problem: ProblemError, scope: Scope) -> tuple[bytes, dict[str, str]]:
-        """Return body and headers of an error page; for status 401 the page has a field for the token."""
+        """Return the body and the headers of an error page. For status 401 the page asks for the token."""
         query = scope["query_string"].decode("latin-1")
         asked = f"{scope['path']}?{query}" if query else scope["path"]
         values = {
@@ -153,7 +153,7 @@ class Site:
             told += len(part.rows)
             yield form.rows(part)
         if part.after is not None and told < MOST_ROWS and isinstance(form, AsCSV):
-            # Status 200 is sent and CSV has no notes: only a broken connection shows that rows are missing.
+            # Status 200 is sent already. CSV cannot say that rows are missing, so break the connection.
             raise ProblemError(503, "the table took too long; the remaining rows are missing")
         yield form.end(part)
 
@@ -221,14 +221,14 @@ class Site:
 
 def _fields(raw: bytes, known: tuple[str, ...], where: str) -> dict[str, str]:
     given = fields_of(raw, known, where)
-    # Postgres cannot store NUL. Only a pasted text may contain NUL, since cleaning removes it.
+    # Postgres cannot store NUL. Only the field `text` may contain NUL, because cleaning a text removes NUL.
     if any("\0" in value for name, value in given.items() if name != "text"):
         raise ProblemError(400, f"{where} contains a NUL character")
     return given
 
 
 def _static_files() -> dict[str, tuple[str, str, bytes]]:
-    """Return address (with a hash), media type and content of each static file, by its name in templates."""
+    """Map the name of a static file in templates to its address (with a hash), media type and content."""
     style = environment("dedup.extras.browse").get_template("style.css.j2").render().encode()
     folder = resources.files("dedup.extras.browse") / "static"
     files = {

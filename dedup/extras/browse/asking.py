@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 
 from dedup.base.errors import InputError, NotFoundError
 
-Fields = Mapping[str, str]  # All fields of a page; "" for fields that the query does not have
+Fields = Mapping[str, str]  # All query fields that a page knows; "" for a field that is not in the query
 
-# Fields whose outer spaces are kept: a source_id or the name of an outlet may begin or end with a space.
+# Fields that are not stripped, because a source_id or the name of an outlet may begin or end with a space.
 EXACT = frozenset(("id", "a", "b", "publication", "copier", "original", "after"))
 
 

@@ -1,4 +1,4 @@
-"""`Deduplicator.browsing`: read-only queries for pages; each reads and returns a limited number of rows."""
+"""`Deduplicator.browsing`: read-only queries for web pages. Each query reads a limited number of rows."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ MEDIA_TYPES: Mapping[str, str] = {
     "json": "application/json",
 }
 
-MOST_ROWS = 100_000  # Maximum rows per answer; the token `after` of a JSON answer asks for more
-MOST_SECONDS = 60.0  # Maximum time per answer; must be below REQUEST_SECONDS, which cuts connections
+MOST_ROWS = 100_000  # Maximum number of rows per answer; the token `after` in JSON asks for the next rows
+MOST_SECONDS = 60.0  # Maximum time per answer; must be below REQUEST_SECONDS, when connections are cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class PageTable:
     name: str
     columns: Mapping[str, str]  # name of a column -> path from a row to the value
     ask: Callable[[Deduplicator, Fields], Any]
-    rows: Callable[[Any], Sequence[Any]]  # gets the rows from an answer
-    goes_on: bool = False  # each answer has a part of the rows, and a token for the next part
+    rows: Callable[[Any], Sequence[Any]]  # gets the rows from an answer of `ask`
+    goes_on: bool = False  # True if an answer of `ask` has a part of the rows, and a token for the next part
 
     def read(self, dd: Deduplicator, given: Fields) -> TablePart:
         found = self.ask(dd, given)
@@ -54,7 +54,7 @@ class PageTable:
 
 
 def _value(row: Any, path: str) -> Any:
-    """Return the value at a path of a row: times in ISO 8601, durations in seconds, None if missing."""
+    """Return the value at a dotted path in a row, or None. Times become ISO 8601, durations seconds."""
 
     def step(value: Any, name: str) -> Any:
         return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

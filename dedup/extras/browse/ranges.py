@@ -31,7 +31,7 @@ NEAR = 10  # Maximum number of outlets suggested for a name that is not stored
 RANGE = ("first", "last", "whole", "publication", "language", "credit")
 """Fields of a query that choose the articles to count; `whole=yes` chooses the whole corpus."""
 
-LABELS = {"day": "%d %b", "week": "%d %b", "month": "%b %Y", "year": "%Y"}  # Label below a period's bar
+LABELS = {"day": "%d %b", "week": "%d %b", "month": "%b %Y", "year": "%Y"}  # Date formats in the bar charts
 PERIODS = {"week": "%G-W%V", "month": "%Y-%m", "year": "%Y"}  # Formats of the names of periods
 
 NAMES: Mapping[str, Callable[[Browsing], tuple[str, ...]]] = {
@@ -40,7 +40,7 @@ NAMES: Mapping[str, Callable[[Browsing], tuple[str, ...]]] = {
     "credit": Browsing.agencies,
 }
 
-Names = Mapping[str, tuple[str, ...]]  # Stored names, by field of a query
+Names = Mapping[str, tuple[str, ...]]  # Field of a query -> stored names
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Asked:
         return {name: value for name, value in self.query.items() if name not in ("by", "publication")}
 
     def steps(self) -> list[tuple[str, dict[str, object]]]:
-        """Return names and query fields of links to the range before, the range after, a week and a month."""
+        """Return links (name, query) to the previous and next range, and to the last day's week and month."""
         if self.first is None or self.last is None:
             return []
         length = timedelta(days=(self.last - self.first).days + 1)
@@ -98,7 +98,7 @@ def asked(dd: Deduplicator, given: Fields, days: int | None, *, by: bool = True)
 def as_stored(
     dd: Deduplicator, given: Fields, *, offered: bool = True
 ) -> tuple[Fields, Names, tuple[str, ...]]:
-    """Return a query with names spelled as stored, the stored names, and outlets like an unknown outlet."""
+    """Return the query with names spelled as stored, stored names, and suggestions for unknown outlets."""
     # Each list of names costs a query, so a table (`offered=False`) reads only the lists that it needs.
     names = {field: ask(dd.browsing) for field, ask in NAMES.items() if offered or given[field]}
     found = {field: named(given[field], names[field]) for field in names}
@@ -107,7 +107,7 @@ def as_stored(
 
 
 def named(typed: str, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Return the stored spelling of a name, ignoring case and accents; and similar names if it is unknown."""
+    """Return the stored spelling of a name, ignoring case and accents. Add similar names if it is unknown."""
     if not typed or typed in names:
         return typed, ()
     word = same_word(typed)
@@ -168,7 +168,7 @@ def period_pictures(path: str, page: Figures, what: Asked | None) -> dict[str, A
 
 
 def period_name(first: date, by: Grouping) -> str:
-    """Return the name of a period, which begins on `first`, as in ISO 8601."""
+    """Return the ISO 8601 name of the period that begins on `first`, such as "2026-W11"."""
     return first.isoformat() if by == "day" else f"{first:{PERIODS[by]}}"
 
 

@@ -29,12 +29,12 @@ PAGE_ROWS = 1_000  # Rows per query, for tables that need several queries
 
 
 def columns(*same: str, **others: str) -> dict[str, str]:
-    """Return column names with paths. `same`: columns whose path equals the name; `others`: name=path."""
+    """Map column names to paths. `same`: names that are also the paths. `others`: name=path."""
     return {**{name: name for name in same}, **others}
 
 
 def under(path: str, given: Mapping[str, str], *names: str) -> dict[str, str]:
-    """Return columns with `path` before each path; `names`: return only these columns."""
+    """Put `path` and a dot before the path of each column. Keep only the columns `names`, if given."""
     return {name: f"{path}.{place}" for name, place in given.items() if not names or name in names}
 
 
@@ -80,7 +80,7 @@ Rows = Callable[[Any], Sequence[Any]]
 
 
 def tables(ask: Query, **given: Mapping[str, str] | tuple[Mapping[str, str], Rows]) -> tuple[PageTable, ...]:
-    """Return tables that one query reads. `given`: name=columns, or name=(columns, function for the rows)."""
+    """Return tables from one query. `given`: name=columns, or name=(columns, function that gets the rows)."""
     found = []
     for name, one in given.items():
         told, rows = one if isinstance(one, tuple) else (one, attrgetter(name))
@@ -89,7 +89,7 @@ def tables(ask: Query, **given: Mapping[str, str] | tuple[Mapping[str, str], Row
 
 
 def paged(ask: Query, name: str, told: Mapping[str, str], rows: str | None = None) -> PageTable:
-    """Return a table that several queries read. `rows`: attribute of the answer, if not `name`."""
+    """Return a table that is read in several queries. `rows`: attribute with the rows; default: `name`."""
     return PageTable(name, told, ask, attrgetter(rows or name), goes_on=True)
 
 

@@ -82,7 +82,7 @@ BY_RULE = {
 
 
 def headline(found: Compared) -> str:
-    """Return a line that tells an editor how two articles are related. The page shows the figures below."""
+    """Return a line that tells an editor how two articles are related."""
     why, related = found.explanation, found.explanation.related
     if found.pin:
         return PINNED[found.pin.relation]

@@ -2,7 +2,7 @@
 
 The cookie has a random name for the visitor, signed with a key of this process. Each form contains a second
 signature of the cookie. SameSite, `Origin` and that signature prevent a page of another site from sending a
-valid form through the visitor's browser. CSP and the lack of CORS headers prevent it from reading a form.
+valid form through the visitor's browser. CSP and missing CORS headers prevent that page from reading a form.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Visitors:
         self.cookie = f"dedup_{secrets.token_hex(4)}"
 
     def check(self, scope: Scope) -> None:
-        """Raise ProblemError if the Host header has a foreign name, or if the visitor has no valid cookie."""
+        """Raise ProblemError if the Host header names an unknown host, or if there is no valid cookie."""
         check_host(scope, self._hosts)
         # The page that asks for the token needs the style sheet before the visitor has entered the token.
         if scope["path"] != ENTER and not scope["path"].startswith(STATIC):

@@ -67,8 +67,8 @@ SCHEMAS: Mapping[TableName, pa.Schema] = {
         " credits texts",
     ),
 }
-"""Tables with the columns of each table. `since` applies to the time of the article, the later article of a
-pair, or any article of a story. Without a publication time, the time is when the article was stored."""
+"""Columns of each table. The argument `since` is compared with the time of publication (if unknown, of
+storing) of the article. For a pair it must hold for the later article, for a story for any article."""
 
 # Keys of the tables whose key is not `id`.
 _KEYS: Mapping[TableName, tuple[str, ...]] = {"matches": ("article_id", "other_id")}

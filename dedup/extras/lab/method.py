@@ -25,10 +25,10 @@ from dedup.extras.lab.documents import DocumentSet
 class Method(ABC):
     row: ClassVar[str]  # row in the list of methods, such as "1w"; "0": the product's own rule
     name: ClassVar[str]
-    about: ClassVar[str]  # its computation in one line
+    about: ClassVar[str]  # one line that says what the method computes
     source: ClassVar[str]
-    finds: ClassVar[str]  # the origin of its candidates, in a few words
-    quadratic: ClassVar[bool] = False  # its time grows with the square of the number of articles
+    finds: ClassVar[str]  # a few words that say which pairs are candidates
+    quadratic: ClassVar[bool] = False  # True if the time grows with the square of the number of articles
 
     threshold: float  # the least score of a duplicate, from the source if the source names a threshold
     floor: float  # pairs with lower scores are not kept, not even for the precision-recall curve
@@ -50,5 +50,5 @@ class Method(ABC):
         return np.asarray(scores >= np.float32(self.threshold))
 
     def groups(self, size: int, pairs: Pairs, accepted: Flags) -> Groups:
-        """Group `size` documents; accepted pairs link documents directly or through other documents."""
+        """Group the documents from 0 to `size` - 1 that accepted pairs link, directly or through others."""
         return linked(size, pairs[accepted])

@@ -79,9 +79,9 @@ class Options:
 class DedupPipeline:
     """An item pipeline that submits items as articles.
 
-    Scrapy's stats count verdicts by status, such as `dedup/unique`; verdicts that list copies as
-    `dedup/overtaken`; items that are not articles as `dedup/no_article`; and items as `dedup/dropped`,
-    `dedup/spooled`, `dedup/delivered` and `dedup/lost`.
+    In Scrapy's stats, the pipeline counts verdicts by status (such as `dedup/unique`), verdicts that list
+    copies (`dedup/overtaken`) and items that are not articles (`dedup/no_article`). It also counts items that
+    were dropped, spooled, delivered or lost (`dedup/dropped` and so on).
     """
 
     def __init__(self, crawler: Crawler, options: Options) -> None:
@@ -95,7 +95,7 @@ class DedupPipeline:
         return cls(crawler, Options.read(crawler.settings))
 
     async def open_spider(self) -> None:
-        """Open the corpus and deliver the spool of an earlier crawl. The crawl also begins if this fails."""
+        """Open the corpus and deliver the spool of an earlier crawl. Even if this fails, the crawl begins."""
         name = self._crawler.spider.name if self._crawler.spider else "spider"
         self._corpus = SpoolingDeduplicator(
             self._options.url,

@@ -29,7 +29,7 @@ class Spool:
 
     def __init__(self, path: str | Path, max_bytes: int = MAX_BYTES) -> None:
         self.path = Path(path)  # created with the first article; the folder must exist
-        # A file for lines that can never be delivered.
+        # File for articles and lines that can never be delivered.
         self.refused = self.path.with_name(f"{self.path.name}.refused")
         self._max_bytes = max_bytes
 

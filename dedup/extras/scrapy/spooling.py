@@ -30,8 +30,8 @@ class SpoolingDeduplicator:
             verdict = dd.submit(Article(source_id="a1", text="…"))
             print(verdict or "kept for later")
 
-    The beginning and the end of an outage are logged. After an outage the spool is delivered first; until it
-    is empty, new articles are added to it, so that no article is stored before an older version of itself.
+    The beginning and the end of an outage are logged. After an outage the spool is delivered first. Until it
+    is empty, new articles go into the spool, so that no article is stored before an older version of itself.
 
     `url`, `schema` and `timeouts` are as for `Deduplicator`, which is opened when it is first needed; `spool`
     and `max_bytes` are as for `Spool`. `retry_seconds`: time between two attempts to reach the database.
@@ -55,7 +55,7 @@ class SpoolingDeduplicator:
         self._up = self._closed = self._warned = False
         self._next_try = 0.0
         self._trying = Lock()
-        # Held to change `_up` and to add to the spool, so that no article is added after the delivery.
+        # Held while `_up` changes or an article is spooled, so that no article is spooled after the delivery.
         self._gate = Lock()
 
     def __enter__(self) -> Self:
@@ -86,7 +86,7 @@ class SpoolingDeduplicator:
                     return None
 
     def connect(self) -> bool:
-        """Return whether the database is up. If an attempt is due, connect to it and deliver the spool."""
+        """Return whether the database is up. If a retry is due, connect to it and deliver the spool first."""
         if self._closed:
             raise ClosedError("this SpoolingDeduplicator is closed; open another one")
         if self._up:
@@ -136,4 +136,4 @@ class SpoolingDeduplicator:
             self._next_try = time.monotonic() + self._retry_seconds
             if not self._warned:
                 self._warned = True
-                log.warning("%s; until then articles are kept in %s", error, self.spool.path)
+                log.warning("%s; during the outage articles are kept in %s", error, self.spool.path)

@@ -286,7 +286,7 @@ def test_a_server_that_is_stopped_in_mid_crawl_loses_no_item(database: Database,
     assert 10 <= spooled < PAGES
     assert (done.count("delivered"), done.count("lost")) == (spooled, 0)
     assert sum("dedup" in item for item in done.items) == PAGES - spooled
-    assert sum("until then articles are kept in" in line for line in done.log.splitlines()) == 1
+    assert sum("during the outage articles are kept in" in line for line in done.log.splitlines()) == 1
     assert (tmp_path / "spool-newspaper.jsonl").read_bytes() == b""
     assert_equal(found, by_a_backfill(database, newspaper.articles()))
 

@@ -27,7 +27,7 @@ from dedup.files.whole import new_file
 BROWSE_PACKAGES = (*SERVER_PACKAGES, "itsdangerous", "jinja2")  # Packages of the extra `browse`
 REPORT_PACKAGES = ("jinja2",)
 BROWSE_VARIABLE = "DEDUP_BROWSE_TOKEN"
-BROWSE_RATE = 50.0  # Requests per second from a client; a page takes four: its HTML and three files
+BROWSE_RATE = 50.0  # Maximum requests per second from a client; a page takes four: its HTML and three files
 
 
 def browse(

@@ -1,1 +1,1 @@
-"""Read what pages show of a corpus: a limited number of rows, through indexes. See `browsing.py`."""
+"""Queries for the pages of `dedup browse`. Each query reads a limited number of rows through indexes."""

@@ -57,7 +57,7 @@ class MatchedArticle(Answer):
 
 @dataclass(frozen=True, slots=True)
 class PairJudgement(Answer):
-    """A judgement of a pair, for estimates and tuning."""
+    """A person's judgement of a pair, used to estimate quality and to tune settings."""
 
     id: str
     other_id: str
@@ -84,7 +84,7 @@ class ArticlePage(Answer):
     matches: tuple[MatchedArticle, ...]  # articles related to this article, the best match first
     pins: tuple[PairPin, ...]  # pins of pairs with this article, the newest first
     judgements: tuple[PairJudgement, ...]  # judgements of pairs with this article, the newest first
-    limit: str | None  # the safety limit because of which the article waits for a backfill
+    limit: str | None  # name of the safety limit that makes the article wait for a backfill
 
 
 def article(cursor: Cursor, source_id: str) -> ArticlePage:
@@ -146,7 +146,7 @@ class Compared(Answer):
     later: ArticleLine
     earlier_text: Text
     later_text: Text
-    common: tuple[str, ...] = field(repr=False)  # sentences ignored as common, of both texts
+    common: tuple[str, ...] = field(repr=False)  # sentences of either text that are ignored as common
     pin: PairPin | None
     judgements: tuple[PairJudgement, ...]  # the newest first
 

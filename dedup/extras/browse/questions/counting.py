@@ -1,6 +1,6 @@
 """Count the articles of a range of days by mark and by day, week, month or year.
 
-If a range has more than `COUNTED` articles, only the newest are counted: those from `counted_from` on.
+If a range has more than `COUNTED` articles, only the newest are counted: from the time `counted_from` on.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ COUNTED = 100_000  # Maximum number of articles counted (takes 0.5 s); a large n
 
 Grouping = Literal["day", "week", "month", "year"]  # Weeks begin on Mondays
 
-# Maximum number of periods by default, and for a requested grouping. For more, a larger grouping is used.
+# Maximum number of periods, by default and for a requested grouping. Longer ranges get a larger grouping.
 PERIODS, PERIODS_ASKED = 100, 370
 
 _DAYS_OF = {"day": 1, "week": 7, "month": 28, "year": 365}
@@ -43,7 +43,7 @@ class Marks(Answer):
     duplicate: int = 0
     pending: int = 0
     failed: int = 0
-    stale: int = 0  # also counted as unique, similar or duplicate; the mark must be settled again
+    stale: int = 0  # articles to settle again; they are also counted as unique, similar or duplicate
 
     def __add__(self, other: Marks) -> Marks:
         return Marks(*map(add, astuple(self), astuple(other)))
@@ -87,17 +87,17 @@ class Only(Answer):
 
     @property
     def parts(self) -> dict[str, str]:
-        """SQL parts for statements that read a range: the condition of this filter, and `by_outlet`."""
+        """Return the SQL parts of this filter, for statements that read a range of days."""
         return {"only": condition_of(self.given), **self.by_outlet}
 
     @property
     def by_outlet(self) -> dict[str, str]:
-        """SQL part that replaces the condition `of_outlet` of statements if the filter has no outlet."""
+        """Return the SQL part `of_outlet` as "true" if the filter names no outlet; otherwise no part."""
         return {"of_outlet": "true"} if self.publication is None else {}
 
 
 def condition_of(names: Iterable[str]) -> str:
-    """Return SQL: each named column equals its parameter; for `credit`, the article credits the agency."""
+    """Return SQL that compares named columns with parameters. `credit` is compared with credited agencies."""
     return " AND ".join(_CREDIT if name == "credit" else f"{name} = %({name})s" for name in names) or "true"
 
 
@@ -128,12 +128,12 @@ class CreditCount(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Counted(Answer):
-    """Counts of a range of days, in UTC. Articles count by day of publication or, if unknown, of storing."""
+    """Counts of a range of UTC days. Articles are dated by publication or, if that is unknown, by storing."""
 
     first: date | None  # None: from the beginning of the corpus
     last: date | None  # the last day, included in the range; None: the whole corpus
     only: Only
-    # Time of the earliest counted article; None if all were counted. The first period may be incomplete.
+    # Time of the earliest counted article, whose period may be incomplete; None if all were counted.
     counted_from: datetime | None
 
 
@@ -183,8 +183,8 @@ def figures(
 ) -> dict[str, Any]:
     """Return the fields of `Figures`; raise InputError for an unknown grouping.
 
-    `of`: the fields of `Counted`. `tally`: rows of a day (in days since 2000; None: undated) and the fields
-    of `Marks`. `credits`: the number of articles that credit an agency, then rows of an agency and a count.
+    `of` has the fields of `Counted`. A row of `tally` is a day (days since 2000; None: undated), then the
+    fields of `Marks`. `credits` is the number of articles that credit an agency, and rows (agency, count).
     """
     if by is not None and by not in get_args(Grouping):
         raise InputError(f"there is no grouping {by!r}; there are {', '.join(get_args(Grouping))}")
@@ -220,7 +220,7 @@ def figures(
 
 
 def _chosen(first: date | None, last: date | None, by: Grouping | None) -> Grouping:
-    """Return the smallest grouping, at least `by`, that has few enough periods for a page."""
+    """Return the smallest grouping, from `by` up, that makes few enough periods for a page."""
     every: tuple[Grouping, ...] = get_args(Grouping)
     most = PERIODS if by is None else PERIODS_ASKED
     days = (last - first).days + 1 if first and last else 1
@@ -250,5 +250,5 @@ def end_of(day: date, by: Grouping) -> date:
 
 
 def _next(start: date, by: Grouping) -> date:
-    # A start plus the longest length of its kind is always in the next period, never in a later period.
+    # The first day of a period, plus the length of the longest period, is always in the next period.
     return start_of(start + timedelta(days={"day": 1, "week": 7, "month": 31, "year": 366}[by]), by)

@@ -17,7 +17,7 @@ from dedup.store.stories import delay
 _sql = Statements("extras/browse/questions/questions")
 
 LISTED = 10  # Maximum number of stories in a list
-OUTLETS, TROUBLES, EXAMPLES = 20, 20, 5  # Maximum numbers: outlets, troubles, examples per trouble
+OUTLETS, TROUBLES, EXAMPLES = 20, 20, 5  # Maximum numbers of outlets, of troubles, of examples per trouble
 SPREAD_OUTLETS = 3  # Number of other outlets that a story must reach to be listed as fast
 
 
@@ -34,7 +34,7 @@ class Trouble(Answer):
     """Articles without a current mark that have the same kind and reason."""
 
     kind: Literal["pending", "stale", "failed"]
-    reason: str | None  # kind of failure, or safety limit; None: the articles wait for a backfill
+    reason: str | None  # kind of failure, or name of a safety limit; None: the articles wait for a backfill
     articles: int
     examples: tuple[ArticleLine, ...]  # the newest articles
 
@@ -114,7 +114,7 @@ def day(
 
 
 def stories_of(rows: list[list[Any]] | None, lines: dict[int, ArticleLine]) -> tuple[StoryLine, ...]:
-    """Make stories from rows of id, copies, outlets, `last_at` and `reached` (in microseconds, or None)."""
+    """Make stories from rows (id, copies, outlets, last_at, reached), with the last two in microseconds."""
     found = []
     for id, copies, outlets, last_at, reached in rows or []:
         if id in lines:

@@ -1,4 +1,4 @@
-"""Read the state of a corpus, fast at any size, because some figures are estimates (see `Vitals`)."""
+"""Read the state of a corpus. Some figures are estimates (see `Vitals`), so reading is fast at any size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dedup.store import overview, rulebooks, word_index
 _sql = Statements("extras/browse/questions/questions")
 
 RUNS = 20  # Maximum number of runs shown
-LATE_SECONDS = 86_400.0  # Maximum waiting time of an article, and time since all articles were settled
+LATE_SECONDS = 86_400.0  # Report a problem if an article waits longer, or if the last full settling is older
 
 
 @dataclass(frozen=True, slots=True)

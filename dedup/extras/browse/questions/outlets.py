@@ -47,7 +47,7 @@ class Matrix(Counted):
     """Numbers of copies that appeared in a range of days, by copying outlet and outlet of the original."""
 
     copies: int  # all counted duplicates: the sum of `cells`, `other`, `unknown` and `undated`
-    outlets: tuple[str, ...]  # at most `MATRIX_OUTLETS`, the outlet with the most copies first
+    outlets: tuple[str, ...]  # outlets of the matrix, the outlet with the most copies first
     cells: tuple[Cell, ...]  # pairs of `outlets` with copies, the most copies first
     other: int  # copies of or by an outlet that is missing in `outlets`
     unknown: int  # copies where the outlet of the copy or the original is unknown
@@ -64,7 +64,7 @@ class Copied(Answer):
 
 @dataclass(frozen=True, slots=True)
 class CopiedPage(Answer):
-    """Copies of a cell, the newest first, also copies that the matrix does not count; see `search.Page`."""
+    """Copies behind a cell of the matrix and undated copies, the newest first; see `search.Page`."""
 
     copies: tuple[Copied, ...]
     after: str | None
@@ -144,9 +144,9 @@ RECENT = 5_000  # Number of newest articles that are read to list languages
 
 @dataclass(frozen=True, slots=True)
 class Partner(Answer):
-    """An outlet that copies from the outlet of a page, or from which that outlet copies."""
+    """An outlet that copies the outlet of the page, or that the outlet of the page copies."""
 
-    publication: str | None  # None: unknown. May be the outlet of the page, which copies itself
+    publication: str | None  # None: unknown. An outlet that copies itself is also its own partner
     copies: int  # copies whose times show which article was first
     undated: int  # copies whose times do not show which article was first
     median_delay: timedelta | None  # median time from an original to its copy
@@ -178,7 +178,7 @@ def outlet(
     credit: str | None = None,
     rows: int | None = None,
 ) -> OutletPage:
-    """Return counts and partners of an outlet; an unknown outlet has none. For the arguments see `day`."""
+    """Return the counts and partners of an outlet, empty if it is unknown. For the arguments see `day`."""
     found, (tally, credits, copied, sides, biggest) = counted(
         cursor,
         "outlet",

@@ -1,4 +1,4 @@
--- Answer the questions of pages through indexes only.
+-- Queries for the pages of `dedup browse`, which read through indexes only.
 
 -- name: pin_columns
 -- The columns of a pin of a pair.
@@ -9,14 +9,14 @@ source_id, other_source_id, relation, pinned_by, reason, pinned_at
 source_id, other_source_id, judged_by, label, note, judged_at, stale IS NOT FALSE
 
 -- name: any_before
--- Check whether a range has an article (perhaps only of an outlet) before a time and id.
+-- Check whether a range, or an outlet in a range, has an article before a time and id.
 SELECT EXISTS (
     SELECT FROM dedup.article
     WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s
       AND (coalesce(published_at, added_at), id) < (%(time)s, %(id)s))
 
 -- name: article
--- Read details of an article that `Mark` does not have.
+-- Read the details of an article that the type `Mark` lacks: language, times, attached table, safety limit.
 SELECT a.language, a.published_at, a.added_at, k.marked_at, t.name, k.limit_fired FROM dedup.article a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 LEFT JOIN LATERAL (SELECT name FROM dedup.attachment WHERE id = a.attachment_id OFFSET 0) AS t ON true
@@ -27,7 +27,7 @@ WHERE a.source_id = %(source_id)s
 SELECT id, left(text, %(characters)s) FROM dedup.article WHERE id = ANY (%(ids)s) AND text IS NOT NULL
 
 -- name: canonical_carriers
--- Find originals with a sentence, like the view dedup.carrier, but stop when the page is full.
+-- Find originals that contain a sentence. Unlike the view dedup.carrier, stop when the page is full.
 SELECT h.article_id
 FROM dedup.holding('{true}', ARRAY[%(hash)s::bigint]) AS h
 CROSS JOIN LATERAL (
@@ -58,8 +58,8 @@ LEFT JOIN LATERAL (
 SELECT numnode(plainto_tsquery('simple', ${words}))
 
 -- name: read
--- Read the newest articles of a range, perhaps only of an outlet. OFFSET 0 forces lookups of marks by key,
--- despite stale statistics.
+-- Read the newest articles of a range, or of an outlet in a range. OFFSET 0 forces lookups of marks by key, despite
+-- stale statistics.
 SELECT a.id, coalesce(published_at, added_at) AS at, ${known} AS known_at, publication, language, status, stale,
        duplicate_of, reason, limit_fired
 FROM dedup.article a
@@ -80,7 +80,7 @@ SELECT (known_at AT TIME ZONE 'UTC')::date - date '2000-01-01' AS day, publicati
 FROM counted GROUP BY 1, 2, 3, 4, 5
 
 -- name: credited
--- Read the agencies that counted articles credit as sources. OFFSET 0 forces one index lookup per article, despite
+-- Read which agency each counted article credits as its source. OFFSET 0 forces one index lookup per article, despite
 -- stale statistics.
 SELECT c.id, g.name AS agency FROM counted c
 CROSS JOIN LATERAL (
@@ -103,7 +103,7 @@ CROSS JOIN LATERAL (SELECT name FROM dedup.agency WHERE id = k.agency_id OFFSET 
 -- Compute the page of a range of days from its newest articles, in one row. Times are in microseconds since 1970.
 WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
     SELECT *,
-           -- Each article without an outlet counts as one more outlet; no outlet's name begins with chr(1).
+           -- An article without an outlet counts as a separate outlet. No outlet has a name that begins with chr(1).
            coalesce(publication, chr(1) || id) AS outlet,
            CASE WHEN status = 'failed' THEN split_part(reason, ':', 1)
                 WHEN status = 'pending' OR stale THEN limit_fired END AS why
@@ -153,7 +153,7 @@ SELECT ${read_and_earliest},
         ORDER BY articles DESC LIMIT %(troubles)s) AS t)
 
 -- name: duplicate_carriers
--- Find duplicates with a sentence, in the same way as `canonical_carriers` finds originals.
+-- Find duplicates that contain a sentence, in the same way as `canonical_carriers` finds originals.
 SELECT h.article_id
 FROM dedup.holding('{false}', ARRAY[%(hash)s::bigint]) AS h
 CROSS JOIN LATERAL (
@@ -162,7 +162,7 @@ CROSS JOIN LATERAL (
 LIMIT %(limit)s
 
 -- name: figures
--- Read the figures of a fingerprint. OFFSET 0 forces one index lookup per sentence, despite stale statistics.
+-- Read the counts of a fingerprint. OFFSET 0 forces one index lookup per sentence, despite stale statistics.
 SELECT word_count, cardinality(sentence_hashes),
        (SELECT count((SELECT true FROM dedup.common_sentence WHERE sentence_hash = s.hash OFFSET 0))
         FROM unnest(sentence_hashes) AS s (hash)),
@@ -177,12 +177,12 @@ AND NOT EXISTS (SELECT FROM dedup.judgement j WHERE j.source_id = least(a.source
                 AND j.other_source_id = greatest(a.source_id, o.source_id))
 
 -- name: health
--- Read the horizon, the size of the database, and the attached tables.
+-- Read the time before which articles are archived, the size of the database, and the attached tables.
 SELECT horizon, pg_database_size(current_database()), ARRAY(SELECT name FROM dedup.attachment ORDER BY id)
 FROM dedup.corpus_state
 
 -- name: in_order
--- Read the newest articles (perhaps only of an outlet) that fulfil a condition.
+-- Read the newest articles that fulfil a condition.
 SELECT at, id FROM (${scanned}) AS found WHERE ${condition} LIMIT %(page)s
 
 -- name: in_order_until
@@ -216,7 +216,7 @@ CROSS JOIN LATERAL (SELECT * FROM dedup.marked_article WHERE id = given.id OFFSE
 LEFT JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = a.duplicate_of OFFSET 0) AS o ON true
 
 -- name: matching
--- Find articles by words, and by the markers of days and outlets in the index; tell which fulfil the condition.
+-- Find articles by words, days and outlets, which one index has. The last column tells whether all conditions hold.
 SELECT at, id, at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition}
 FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
       WHERE ${indexed} @@ (plainto_tsquery('simple', ${words}) && %(marks)s::text::tsquery)
@@ -243,7 +243,7 @@ SELECT coalesce(published_at, added_at) FROM dedup.mark WHERE coalesce(published
 ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT 1
 
 -- name: of_outlet
--- Keep the articles of an outlet, by the expression that the index of outlets has.
+-- Keep the articles of an outlet. The index of outlets has the same expression, so that Postgres can use the index.
 left(publication, 100) COLLATE "C" = left(%(publication)s, 100) AND publication IS NOT NULL
 
 -- name: outlets
@@ -385,7 +385,7 @@ WHERE (pinned_at, source_id, other_source_id) < (%(time)s, %(a)s, %(b)s)
 ORDER BY pinned_at DESC, source_id DESC, other_source_id DESC LIMIT %(limit)s
 
 -- name: scanned
--- Read the newest articles of a range, perhaps only of an outlet.
+-- Read the newest articles of a range, or of an outlet in a range.
 SELECT coalesce(published_at, added_at) AS at, a.id, publication, language, published_at, added_at, status,
        duplicate_of
 FROM dedup.article a

@@ -55,7 +55,7 @@ def queue(cursor: Cursor, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, 
     """Return pairs worth judging, the nearest to a threshold first; raise InputError for an unknown kind."""
     if kind not in get_args(QueueKind):
         raise InputError(f"there is no queue {kind!r}; there are {', '.join(get_args(QueueKind))}")
-    # Picked pairs keep the order of the draw, so a judge who stops early has still judged all kinds of pairs.
+    # The order of the picked pairs mixes all kinds, so a judge who stops early has still judged every kind.
     if kind == "picked":
         return _picked(cursor)
     settings = rulebooks.load_settings(cursor)
@@ -89,7 +89,7 @@ def _thresholds(kind: QueueKind) -> tuple[str, str]:
 
 
 def _margin(match: Match, settings: Settings, kind: QueueKind) -> tuple[str, float]:
-    """Return the setting whose threshold gives the largest margin (measure minus threshold), with margin."""
+    """Return the setting with the largest margin (measure minus threshold), and this margin."""
     if match.rule == "containment" and kind == "similar":
         return "similar_containment", match.containment - settings.similar_containment
     measured = zip(_thresholds(kind), (match.sentence_jaccard, match.signature_jaccard), strict=True)

@@ -15,8 +15,8 @@ ORDER BY ${order} DESC, sentence_hash DESC LIMIT %(limit)s
 SELECT ${columns} FROM dedup.quote WHERE sentence_hash = %(hash)s
 
 -- name: articles
--- Find the earliest among at most `read` articles with a sentence. OFFSET 0 forces one index lookup per article,
--- despite stale statistics.
+-- Read a limited number of articles with a sentence, and return the earliest of these. OFFSET 0 forces one index
+-- lookup per article, despite stale statistics.
 SELECT k.id
 FROM (SELECT DISTINCT h.article_id FROM dedup.holding('{true,false}', ARRAY[%(hash)s::bigint]) AS h
       LIMIT %(read)s) AS h

@@ -54,7 +54,7 @@ def rows_of(asked: int | None, shown: int) -> int:
 
 
 def paged(read: Sequence[_Row], rows: int) -> tuple[Sequence[_Row], _Row | None]:
-    """Return the first `rows` rows of `read`; and the last of these if `read` has more, for the next page."""
+    """Return the first `rows` rows of a list and, if the list has more rows, the last returned row again."""
     return read[:rows], read[rows - 1] if len(read) > rows else None
 
 
@@ -77,14 +77,14 @@ def after(day: date) -> datetime:
 
 
 def token(*values: Any) -> str:
-    """Return a token for the next page; `values`: the values of the last row shown that order the list."""
+    """Return a token for the next page. `values`: the sort key of the last row of this page."""
     # Times become whole microseconds, which JSON writes exactly.
     told = [microseconds(value) if isinstance(value, datetime) else value for value in values]
     return base64.urlsafe_b64encode(json.dumps(told).encode()).decode().rstrip("=")
 
 
 def position(word: str, *kinds: type) -> list[Any]:
-    """Return the values in a token, with the types `kinds`; raise InputError for a token of another list."""
+    """Return the values in a token; raise InputError if their types are not `kinds`, as in another list."""
     # A visitor may send anything as a token. Postgres would fail on a NUL and on numbers beyond 64 bits.
     plain = [int if kind is datetime else kind for kind in kinds]
     try:
@@ -108,7 +108,7 @@ def position(word: str, *kinds: type) -> list[Any]:
 def page_of_days(
     first: date | None, last: date | None, after: str | None
 ) -> tuple[datetime, tuple[datetime, int]]:
-    """Return the first moment of a range, and the time and id below which the articles of a page lie."""
+    """Return the bounds of a page: the lower bound is a time, the upper bound is a time and an id."""
     since, end = days(first, last)
     if after is None:
         return since, (end, 0)
@@ -175,7 +175,7 @@ class CopyLine(Answer):
     containment: float | None
 
 
-LABEL = f"left({{}}, {LABEL_CHARACTERS + 1})"  # SQL; an extra character tells `cut` to cut
+LABEL = f"left({{}}, {LABEL_CHARACTERS + 1})"  # SQL; the extra character tells `cut` that the text is longer
 
 _LABELS = (1, 2, 10)  # Indexes of title, publication and reason in a row of the statement `lines`
 

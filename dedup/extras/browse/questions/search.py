@@ -39,7 +39,7 @@ _sql = Statements("extras/browse/questions/questions")
 SEARCH_PAGE = 50  # Maximum number of articles on a page
 WORDS_CHARACTERS = 1_000  # Maximum length of the words to search for
 SCANNED = 10_000  # Maximum number of articles read for a page if no index finds the matching articles
-FEW = 2_000  # Up to this number of hits, all are read and sorted; of more hits, only the newest days are read
+FEW = 2_000  # Maximum number of hits that are all read and sorted; of more hits, only the newest days
 STEPS = 60  # Maximum number of days, or blocks of days, read for a page
 SNIPPET_FROM = 20_000  # Number of characters at the beginning of a text in which a snippet is looked for
 AROUND = 120  # Maximum number of characters of a snippet before the word, and also after the word
@@ -102,11 +102,11 @@ def search(
     after: str | None = None,
     rows: int | None = None,
 ) -> Page:
-    """Return the articles that fulfil all conditions, the newest first. Days are in UTC, both included.
+    """Return the articles that fulfil all conditions, the newest first.
 
-    All `words` must be in the title or the text; case and accents are ignored. `dated`: only articles with
-    (True) or without (False) a plausible time of publication. `rows`: maximum number of rows; if given, no
-    snippets are made. Raises InputError for words without the index of words, or for a wrong `after`.
+    All `words` must be in the title or the text; case and accents are ignored. The UTC days `first` and
+    `last` are included. `dated`: only articles with (True) or without (False) a plausible publication time.
+    With `rows`, there are no snippets. Raises InputError if words have no index, or for a wrong `after`.
     """
     for name, value in (("words", words), ("url", url), ("source_id", source_id)):
         checks.optional(checks.text, name, value)
@@ -151,7 +151,7 @@ def _named(cursor: Cursor, what: SearchWanted, column: str) -> list[Position]:
 
 
 def _in_order(cursor: Cursor, what: SearchWanted) -> tuple[list[Position], Position | None]:
-    """Return the newest matching articles and, after `SCANNED` articles, the position to continue from."""
+    """Return the newest matching articles. If `SCANNED` articles were read, also return where to continue."""
     values, outlet = {**what.values, "limit": SCANNED, "page": what.page + 1}, what.only.by_outlet
     statement = _sql("in_order", condition=what.condition, **outlet)
     positions = [(at, id) for at, id in cursor.execute(statement, values).fetchall()]
@@ -162,7 +162,7 @@ def _in_order(cursor: Cursor, what: SearchWanted) -> tuple[list[Position], Posit
 
 
 def _with_words(cursor: Cursor, what: SearchWanted, words: str) -> tuple[list[Position], Position | None]:
-    """Return the newest articles with the words and, after `STEPS` reads, the position to continue from."""
+    """Return the newest articles with the words. After `STEPS` reads, stop and add where to continue."""
     row = cursor.execute(_sql("count_words", words=GIVEN), {"words": words}).fetchone()
     if row is None or not row[0]:
         raise InputError("the search text has no words: give at least one word")
@@ -197,7 +197,7 @@ def _with_words(cursor: Cursor, what: SearchWanted, words: str) -> tuple[list[Po
 def _matching(
     cursor: Cursor, what: SearchWanted, words: str, marks: list[str], limit: int | None
 ) -> tuple[list[Position], bool]:
-    """Return articles with the words and the index's markers, newest first, and whether these are all."""
+    """Return articles with the words and `marks` (days, outlet), newest first, and True if these are all."""
     quoted = (mark.replace("\\", "\\\\").replace("'", "''") for mark in marks)
     values = {**what.values, "words": words, "marks": " & ".join(f"'{mark}'" for mark in quoted)}
     values |= {"limit": None if limit is None else limit + 1}

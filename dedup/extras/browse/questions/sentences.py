@@ -65,7 +65,7 @@ def common_sentences(
 
 
 def sentence(cursor: Cursor, sentence_hash: int) -> SentencePage:
-    """Return a common or pinned sentence with some articles, originals first; or raise NotFoundError."""
+    """Return a common or pinned sentence with some articles; raise NotFoundError for any other sentence."""
     values = {"hash": checks.whole_number("sentence_hash", sentence_hash, -(2**63))}
     row = cursor.execute(_sql("sentence"), values).fetchone()
     if row is None:
@@ -79,7 +79,7 @@ def sentence(cursor: Cursor, sentence_hash: int) -> SentencePage:
 
 
 QUOTES_PAGE = 100  # Default number of quotes on a page
-CARRIERS_SHOWN, CARRIERS_READ = 50, 10_000  # Maximum number of articles shown, and read (in 100 ms)
+CARRIERS_SHOWN, CARRIERS_READ = 50, 10_000  # Maximum articles shown, and maximum articles read (in 100 ms)
 QuoteOrder = Literal["outlets", "stories"]  # Order by number of outlets or of stories, the largest first
 
 

@@ -41,7 +41,7 @@ class StoryPage(Answer):
 
     @property
     def times_known(self) -> bool:
-        """True if the times of all `prints` and `copies` show whether each came before the original."""
+        """True if it is known for each of `prints` and `copies` whether it came before the original."""
         every = [self.original, *self.prints, *(copy.article for copy in self.copies)]
         return self.original.published and all(
             one.source_id == self.original.source_id or one.after(self.original) is not None for one in every

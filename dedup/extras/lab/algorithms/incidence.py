@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, triu
 
 from dedup.base.numbers import Likeness, Pairs, ranges
 
-# Maximum number of multiplications per block of several rows. It bounds the entries of a block to 250 MB.
+# Maximum number of multiplications per block of several rows. The results of a block take at most 250 MB.
 BLOCK_WORK = 20_000_000
 
 PAIRS_AT_ONCE = 50_000  # maximum number of pairs that `shared_of` multiplies in one step
@@ -38,7 +38,7 @@ def sizes(matrix: csr_array) -> npt.NDArray[np.int64]:
 
 
 def carriers(matrix: csr_array) -> npt.NDArray[np.int64]:
-    """Count the documents with each item; shape (items,)."""
+    """Return the number of documents that have each item; shape (items,)."""
     return np.bincount(matrix.indices, minlength=matrix.shape[1])
 
 
@@ -82,10 +82,10 @@ def jaccard(matrix: csr_array, pairs: Pairs, both: Counts) -> Likeness:
 def join(matrix: csr_array, threshold: float) -> Iterator[Pairs]:
     """Yield the pairs i < j of rows with a Jaccard of at least `threshold` and a common item, each once.
 
-    The result is exact. It uses the prefix, length and (once for the whole prefix) positional filters of
-    PPJoin: Xiao, Wang, Lin, Yu, "Efficient similarity joins for near duplicate detection", WWW 2008. Two sets
-    x and y of Jaccard t share at least t |x| items, so any |x| - ceil(t |x|) + 1 items of x include a shared
-    item. The prefix of x consists of its rarest items, which few other sets have.
+    The result is exact. The method is PPJoin, with the positional filter only at the end of a prefix: Xiao,
+    Wang, Lin, Yu, "Efficient similarity joins for near duplicate detection", WWW 2008. Two sets x and y of
+    Jaccard t share at least t |x| items, so any |x| - ceil(t |x|) + 1 items of x include a shared item. The
+    prefix of x is this number of its rarest items, because few other sets have rare items.
     """
     size = sizes(matrix)
     bound = just_below(threshold)
@@ -98,7 +98,7 @@ def join(matrix: csr_array, threshold: float) -> Iterator[Pairs]:
         a, b = pairs[:, 0], pairs[:, 1]
         close = np.minimum(size[a], size[b]) >= bound * np.maximum(size[a], size[b])
         # Look at the set whose prefix ends first. Every item that its prefix shares with the other set is in
-        # the other prefix, so `both` counts it. Besides, at most the whole rest of this set is shared.
+        # the other prefix, so `both` counts it. Beyond its prefix, at most the rest of this set is shared.
         most = both + np.where(last[a] <= last[b], rest[a], rest[b])
         pairs = pairs[close & (most >= bound / (1 + bound) * (size[a] + size[b]))]
         yield pairs[jaccard(matrix, pairs, shared_of(matrix, pairs)) >= np.float32(threshold)]
@@ -112,7 +112,7 @@ def just_below(threshold: float) -> float:
 
 def rarest(matrix: csr_array, counts: npt.NDArray[np.int64]) -> csr_array:
     """Return a matrix of the `counts[i]` rarest items of each row i; its columns run from rare to common."""
-    # The filters need one order of items in all rows, so the sort is stable for equally rare items.
+    # The filters need the same order of items in all rows, so the sort is stable for equally rare items.
     size = sizes(matrix)
     rank = np.empty(matrix.shape[1], np.int64)
     rank[np.argsort(carriers(matrix), kind="stable")] = np.arange(matrix.shape[1])

@@ -16,7 +16,7 @@ from dedup.extras.lab.method import Method
 
 @dataclass
 class SameKey(Method):
-    """A method that scores 1 for articles with the same key, and 0 otherwise, so its curve is one point."""
+    """A method whose score is 1 for articles with the same key, and 0 for other articles."""
 
     threshold: float = 1.0
     floor: float = 1.0

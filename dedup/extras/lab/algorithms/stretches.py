@@ -1,7 +1,7 @@
 """Common runs of characters of two texts: the longest run, and fingerprints that show any long common run.
 
-Stretches of 1, 2, 4, … characters are hashed at every position of a text, by doubling: the hash of 2n
-characters is made of the hashes of its two halves (Karp, Miller, Rosenberg 1972, with hashes as names).
+Stretches of 1, 2, 4, … characters are hashed at every position of a text. The hash of 2n characters is made
+of the hashes of the two halves (Karp, Miller, Rosenberg 1972).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dedup.base.numbers import ranges, runs
 from dedup.extras.judging.sampling import mixed
 from dedup.text.hashing import Hashes
 
-# Characters. Any two texts of one language share stretches shorter than this, so no test is needed.
+# Number of characters. Any two texts of one language share a shorter stretch, so no test is needed.
 SURELY_SHARED = 8
 
 # Characters per gram, a power of two: about six words. With 16, set phrases made 20 times as many candidates.
@@ -35,7 +35,7 @@ def letters(text: str, seed: int = 0) -> Hashes:
 
 
 def doubled(hashes: Hashes, width: int) -> Hashes:
-    """Return the hashes of all stretches of 2 `width` characters, from the hashes for `width`."""
+    """Return the hashes of all stretches of 2 * `width` characters, from the hashes for `width`."""
     # `mixed` is not linear: with a linear hash, such as a polynomial, periodic texts would collide.
     return mixed(hashes[:-width], hashes[width:])
 
@@ -68,8 +68,8 @@ def longest_common_substring(a: str, b: str) -> CommonRun:
 
 def _longest(a: str, b: str, seed: int) -> CommonRun:
     """Return the longest common run by comparing hashes only, in O(n log² n) time."""
-    # Stretches are doubled while both texts share one. Then the length of the run is summed from the largest
-    # power of two down; only places at which both texts still agree are kept.
+    # First double the stretches while both texts share one. Then add powers of two to the length of the run,
+    # the largest first. Only places at which both texts agree so far are kept.
     levels = [(letters(a, seed), letters(b, seed))]  # level k: stretches of 2^k characters
     while 2 * (width := 1 << len(levels) - 1) <= min(len(a), len(b)):
         longer = (doubled(levels[-1][0], width), doubled(levels[-1][1], width))
@@ -82,7 +82,7 @@ def _longest(a: str, b: str, seed: int) -> CommonRun:
     for level in range(len(levels) - 1, -1, -1):
         fitting = [at[at + length < len(step)] for at, step in zip(places, levels[level], strict=True)]
         longer_hashes = [
-            mixed(hashed[: len(at)], step[at + length])  # places ascend, so places that fit come first
+            mixed(hashed[: len(at)], step[at + length])  # the fitting places are the first ones
             for hashed, at, step in zip(hashes, fitting, levels[level], strict=True)
         ]
         common = _common(longer_hashes[0], longer_hashes[1])
@@ -98,7 +98,7 @@ def _longest(a: str, b: str, seed: int) -> CommonRun:
 
 def _common(a: Hashes, b: Hashes) -> Hashes:
     """Return the hashes that both arrays have, ascending, with the last bit cleared."""
-    # The last bit tells which text a hash is from, so that one sort puts equal hashes of both side by side.
+    # The last bit tells which text a hash is from. A sort puts equal hashes of both texts side by side.
     both = np.sort(np.concatenate([a & ~_LAST_BIT, b | _LAST_BIT]))
     return np.asarray(both[:-1][both[:-1] ^ _LAST_BIT == both[1:]])
 
@@ -112,10 +112,10 @@ def _among(hashes: Hashes, common: Hashes) -> npt.NDArray[np.bool_]:
 def fingerprints(text: str) -> Hashes:
     """Return the selected hashes of a text; empty for texts shorter than `SHORTEST_RUN`.
 
-    In every window of consecutive 32-grams the smallest hash is selected; if several are smallest, the last
+    In every `WINDOW` consecutive 32-grams the smallest hash is selected; if several are smallest, the last
     (Schleimer, Wilkerson, Aiken, "Winnowing", SIGMOD 2003). The choice depends on the window alone, so two
-    texts with a common run select the same grams in it. Disjoint windows select different grams, so texts
-    with a common run of n 32-grams share at least n // WINDOW fingerprints.
+    texts with a common run select the same grams in the run. Disjoint windows select different grams, so
+    texts with a common run of n 32-grams share at least n // WINDOW fingerprints.
     """
     if len(text) < SHORTEST_RUN:
         return np.empty(0, np.uint64)

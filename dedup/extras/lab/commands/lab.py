@@ -39,7 +39,7 @@ def needs_extra() -> None:
 
 @lab.command()
 def methods(
-    name: Annotated[str | None, Argument(metavar="NAME", help="Name of a method, or its row.")] = None,
+    name: Annotated[str | None, Argument(metavar="NAME", help="Name or row of a method.")] = None,
     json: shared.JsonOption = False,
 ) -> None:
     """List the methods: what each computes, and its source; with a NAME, the parameters too.
@@ -161,8 +161,8 @@ def _print(found: Comparison) -> None:
         )
     if found.evaluations:
         output.say(
-            "prec., recall, F1: pairs at the method's own threshold; tuned: F1, each half of the articles at"
-            " the best threshold of the other; AP: area under the precision-recall curve; B³: B-cubed F1;"
+            "prec., recall, F1: at the method's own threshold; tuned: F1 if each half of the articles has"
+            " the other half's best threshold; AP: area under the precision-recall curve; B³: B-cubed F1;"
             " 100+: recall in stories of 100 articles and more"
         )
     output.say("cand.: candidate pairs per article; s, MB: CPU seconds and memory per 1,000 articles")

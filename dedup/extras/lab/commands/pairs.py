@@ -15,7 +15,7 @@ from dedup.extras.lab.commands import LAB_PACKAGES, LARGE
 # These methods run besides dedup's own rule, because each method finds pairs that the rule does not find.
 OTHERS = "sentences,spotsigs,minhash,tfidf"
 
-LIMIT_SECONDS = 300.0  # Maximum for each method; with two cores, the methods above end within 10 minutes
+LIMIT_SECONDS = 300.0  # Maximum time per method; on two cores, the methods above end within 10 minutes
 
 
 def pairs(
@@ -32,9 +32,9 @@ def pairs(
     seed: Annotated[int, Option(help="A different seed draws different pairs.")] = 0,
     json: JsonOption = False,
 ) -> None:
-    """Pick pairs for people to judge: pairs near the thresholds, disputed by methods, and some of every kind.
+    """Pick pairs for people to judge, mostly pairs near a threshold and pairs on which methods disagree.
 
-    Of each kind a random sample is picked, so that the judgements tell about all pairs that any method found.
+    Of each kind a random sample is picked, so that the judgements represent all pairs that any method found.
     A new selection replaces the old selection. Judgements stay, and a judged pair is not asked again.
     A method that fails or takes too long is left out, with a message.
     """

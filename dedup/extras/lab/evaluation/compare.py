@@ -36,8 +36,8 @@ from dedup.files.packed import open_file
 from dedup.text.fingerprint import ALGORITHM_REVISION
 
 REVISION = 1  # raised by one whenever a change of code changes results, so that no older result is reused
-LIMIT_SECONDS = 900.0  # for each method
-MEMORY_SHARE = 0.8  # of the machine's memory, for all running methods together
+LIMIT_SECONDS = 900.0  # maximum time for each method
+MEMORY_SHARE = 0.8  # maximum share of the machine's memory for all running methods together
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Source:
         return corpus
 
     def key(self) -> str:
-        """Return the key of kept results: it changes with the file, its options, or the program."""
+        """Return the key of stored results, which changes with the file, its options and the program."""
         file, _ = open_file(str(self.path))
         with file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -78,8 +78,8 @@ def compare(
     """Run methods on a file, except methods whose results are already in the folder.
 
     Returns results in the order of `methods`. A failure is a result, too; the next call tries that method
-    again. `ended` is called with every result, including kept ones. `factory` makes a method from its label
-    inside the worker process, so `factory` must be importable by name.
+    again. `ended` is called with every result, including results from the folder. `factory` makes a method
+    from its label inside the worker process, so `factory` must be importable by name.
     """
     folder.mkdir(parents=True, exist_ok=True)
     key = source.key()

@@ -21,13 +21,13 @@ class Comparison:
     corpus: str  # name of the file
     documents: int
     characters: int
-    refused: int  # lines that are not articles
-    repeated: int  # articles that a later line replaced
+    refused: int  # number of lines that are not articles
+    repeated: int  # number of articles that a later line replaced
     truth: str | None  # name of the truth's file
-    duplicates: int  # duplicate pairs in the truth
-    unclear: int  # unclear pairs in the truth
-    results: tuple[MethodResult, ...]  # in the order of the methods' rows
-    evaluations: dict[str, Evaluation]  # by label, of finished methods; empty without truth
+    duplicates: int  # number of duplicate pairs in the truth
+    unclear: int  # number of unclear pairs in the truth
+    results: tuple[MethodResult, ...]  # one result per method, in the order of the methods
+    evaluations: dict[str, Evaluation]  # label -> evaluation, for finished methods; empty without a truth
     disagreements: tuple[Disagreement, ...]
     made_at: str
     machine: str

@@ -12,7 +12,7 @@ from dedup.extras.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, Truth
 from dedup.extras.lab.documents import Document, DocumentSet
 from dedup.extras.lab.evaluation.results import MethodResult, opinions
 
-SHOWN_PER_KIND = 4  # examples of each kind of disagreement
+SHOWN_PER_KIND = 4  # maximum number of examples per kind of disagreement
 PRODUCT_ROW = "0"  # the row of the product's own rule, with any parameters
 _WORDS = {DUPLICATE: "duplicates", UNCLEAR: "unclear; the pair is not counted", DIFFERENT: "not duplicates"}
 
@@ -25,7 +25,7 @@ class Disagreement:
     truth: str  # the truth about the pair, in words
     a: Document
     b: Document
-    scores: dict[str, float | None]  # by label, the highest first; None: not scored, or below the floor
+    scores: dict[str, float | None]  # label -> score, the highest first; None: no score, or below the floor
     accepted: tuple[str, ...]  # labels of the methods that call the pair a duplicate
 
 

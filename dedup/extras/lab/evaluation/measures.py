@@ -33,12 +33,12 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class KindRecall:
-    """Recall among all pairs of one kind in the truth, whatever their grade; a kind is, say, "level 10"."""
+    """Numbers of pairs of one kind in the truth, such as "level 10": all, found and grouped pairs."""
 
     name: str
     pairs: int
-    found: int  # accepted by the method
-    grouped: int  # with both articles in one group
+    found: int  # number of pairs that the method accepts
+    grouped: int  # number of pairs whose articles the method puts into one group
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def curve(scores: Likeness, grades: Grades, duplicates: int) -> tuple[CurvePoint
 
 
 def average_precision(points: Iterable[CurvePoint]) -> float:
-    """Return the sum of all steps of recall, each times the precision at that step, without interpolation."""
+    """Return the sum of (increase of recall) * precision over all points, without interpolation."""
     total = reached = 0.0
     for point in points:
         total += (point.recall - reached) * point.precision
@@ -119,7 +119,7 @@ def _tuned(scores: Likeness, grades: Grades, half: Flags, wanted: Flags) -> tupl
 
 
 def _best_threshold(points: Sequence[CurvePoint]) -> float:
-    """Return the middle between the score with the best F1 and the next lower score; 1: no pair is right."""
+    """Return the mean of the score with the best F1 and the next lower score; 1.0 if no pair is right."""
 
     def f1(point: CurvePoint) -> float:
         return 2 * point.precision * point.recall / ((point.precision + point.recall) or 1)
@@ -131,7 +131,7 @@ def _best_threshold(points: Sequence[CurvePoint]) -> float:
 
 
 def halves(truth: Truth, documents: npt.NDArray[np.int32]) -> Flags:
-    """Return the half of each document, true or false, by a fixed hash of its story."""
+    """Assign each document to one of two halves, true or false, by a fixed hash of its story."""
     # A story stays in one half: a threshold must not be judged by copies of articles that it was tuned on.
     mixed = truth.stories[documents].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return np.asarray(mixed >> np.uint64(63) == 1)

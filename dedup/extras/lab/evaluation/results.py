@@ -33,9 +33,9 @@ class MethodResult:
     outcome: Outcome
     reason: str | None = None
     documents: int = 0
-    candidates: int = 0  # scored pairs
+    candidates: int = 0  # number of scored pairs
     seconds: float = 0.0  # CPU time, without reading the file
-    memory: int = 0  # peak in bytes, without the articles
+    memory: int = 0  # peak memory in bytes, without the articles
     pairs: Pairs = field(default_factory=lambda: NO_PAIRS, repr=False)
     scores: Likeness = field(default_factory=lambda: np.empty(0, np.float32), repr=False)
     accepted: Flags = field(default_factory=lambda: np.empty(0, np.bool_), repr=False)
@@ -52,7 +52,7 @@ class MethodResult:
 
 
 def opinions(results: Sequence[MethodResult], keys: Keys, size: int) -> tuple[Likeness, Flags]:
-    """Return scores (NaN: none) and acceptances of the pairs `keys` (ascending); shapes (methods, pairs)."""
+    """Return arrays (methods, pairs) of scores (NaN: no score) and acceptances. `keys`: pairs, ascending."""
     scores = np.full((len(results), len(keys)), np.nan, np.float32)
     accepted = np.zeros(scores.shape, np.bool_)
     for row, result in enumerate(results):

@@ -43,7 +43,7 @@ CASES: dict[str, Case] = {
     )
 }
 
-FIELDS = ("source_id", "title", "publication", "published_at", "language", "text")  # in the order of writing
+FIELDS = ("source_id", "title", "publication", "published_at", "language", "text")  # in the order in the file
 
 
 def generate(name: str, seed: int, folder: str | Path, **sizes: int) -> tuple[Path, Path]:

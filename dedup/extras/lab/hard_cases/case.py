@@ -27,8 +27,8 @@ class CasePair:
     label: str  # "duplicate", or "similar", which is not counted
     kind: str | None = None  # the change between the two articles
     level: int | None = None  # percent of characters that are noise
-    share: int | None = None  # percent of words that are left
-    overlap: float | None = None  # word-5-shingle Jaccard
+    share: int | None = None  # percent of the words of `a` that are in `b`
+    overlap: float | None = None  # Jaccard of the sets of 5-word shingles
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class MadeCase:
     def add(
         self, name: str, text: str, title: str, publication: str | None = None, minute: int | None = None
     ) -> None:
-        """Add an article `minute` minutes after `START`; by default, the number of articles before."""
+        """Add an article published `minute` minutes after `START`. Default: the number of articles so far."""
         time = START + timedelta(minutes=len(self.articles) if minute is None else minute)
         self.articles.append(Article(name, text, title, None, publication, time, None, "en"))
 

@@ -1,7 +1,7 @@
 """Edits that papers make in a wire story, and the lines that papers put around the story.
 
-Each edit takes dice and paragraphs of sentences, and returns paragraphs. `printed` draws the edits
-independently, so one paper in fifteen prints the body unchanged. The shares are guesses, not measurements.
+Each edit takes random choices (`dice`) and paragraphs of sentences, and returns paragraphs. `printed` draws
+each edit independently, so one paper in fifteen prints the body unchanged. The probabilities are guesses.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def printed(dice: Dice, draft: Draft, writer: Writer) -> str:
         body = (*body[:at], local, *body[at:])
     if dice.chance(0.30):
         body = regrouped(dice, body)
-    # The origin of a story is the same in all papers, so it depends on the story alone.
+    # All papers give the same city, agency and reporter, so these depend on the story alone.
     origin = Dice(f"origin/{draft.headline}")
     city, agency = place(origin), origin.pick(PAPER["agencies"])
     reporter = f"{origin.pick(NAMES['first name'])} {surname(origin)}"
@@ -47,7 +47,7 @@ def printed(dice: Dice, draft: Draft, writer: Writer) -> str:
 
 
 def trimmed(dice: Dice, body: Paragraphs) -> Paragraphs:
-    """Cut one or more last sentences with at most a third of the words; no sentence if the last is longer."""
+    """Cut sentences at the end, at most a third of all words. Cut nothing if the last sentence is longer."""
     sentences = [(i, sentence) for i, paragraph in enumerate(body) for sentence in paragraph]
     most = int(MOST_TRIMMED * sum(_length(sentence) for _, sentence in sentences))
     room = dice.between(min(_length(sentences[-1][1]), most), most)
@@ -58,7 +58,7 @@ def trimmed(dice: Dice, body: Paragraphs) -> Paragraphs:
 
 
 def lead_reworded(dice: Dice, body: Paragraphs) -> Paragraphs:
-    """Replace one or two words of the first sentence by synonyms; if no word has any, prefix "Update:"."""
+    """Replace one or two words of the first sentence by synonyms. Without synonyms, prefix "Update:"."""
     words = body[0][0].split(" ")
     known = [i for i, word in enumerate(words) if word in SYNONYMS]
     for i in dice.picks(known, dice.between(1, 2)):
@@ -99,7 +99,7 @@ def _length(sentence: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A newspaper's site, with its lines around every article."""
+    """A newspaper's site, with the lines that it puts above and below every article."""
 
     name: str
     above: tuple[str, ...]
@@ -107,7 +107,7 @@ class Paper:
 
     @classmethod
     def number(cls, seed: int, number: int) -> Paper:
-        """Return a paper of a case: 0 to 2 lines above every article, 0 to 4 below."""
+        """Return a paper by its number. It puts 0 to 2 lines above every article, and 0 to 4 below."""
         dice = Dice(f"paper/{seed}/{number}")
         city = place(dice)
         name = f"The {city} {dice.pick(PAPER['names'])} {number}"

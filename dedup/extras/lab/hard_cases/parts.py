@@ -20,18 +20,18 @@ from dedup.extras.lab.hard_cases.case import DUPLICATE, SIMILAR, CasePair, MadeC
 from dedup.extras.lab.hard_cases.prose import Dice, Draft, Writer
 from dedup.text.normalize import words
 
-DIGEST_STORIES = 6  # articles of a digest
-FIRST_PARAGRAPHS = 2  # paragraphs of each article in a digest without whole articles
+DIGEST_STORIES = 6  # number of articles in a digest
+FIRST_PARAGRAPHS = 2  # number of paragraphs of each article in a digest without whole articles
 DIGEST_HEAD = "Good morning. Here is what you need to know before you leave the house today."
 DIGEST_FOOT = "That is all for now. If a friend sent you this briefing, you can sign up for your own copy."
 
 SHARES = tuple(range(10, 100, 10))  # percent of the words that are left in an excerpt
-EXCERPT_SAME_FROM = 70  # an excerpt of at least this share is a duplicate
+EXCERPT_SAME_FROM = 70  # an excerpt with at least this percentage of the words is a duplicate
 PLACES = ("top", "middle")
-LENGTHS = (350, 700)  # fewest and most words of an original; a tenth of it is still an article
+LENGTHS = (350, 700)  # minimum and maximum number of words of an original; a tenth is still an article
 
-BLOG_SAME_FROM = 0.8  # least word-5-shingle Jaccard of two versions that are duplicates
-FIRST_POSTS = 5  # posts of the first version; each later version has 1 to 3 more
+BLOG_SAME_FROM = 0.8  # minimum Jaccard (of 5-word shingles) of two versions that are duplicates
+FIRST_POSTS = 5  # number of posts in the first version; each later version has 1 to 3 more
 BLOG_HEAD = "Follow our live coverage below. The newest posts are at the top of the page."
 
 
@@ -77,7 +77,7 @@ def make_excerpts(seed: int, per_share: int = 20) -> MadeCase:
 
 
 def excerpt(dice: Dice, text: str, share: int, top: bool) -> str:
-    """Return a run of `share` percent of a text's words, from the top or from a random later word."""
+    """Return `share` percent of a text's words in one piece, from the first or from a random later word."""
     found = list(re.finditer(r"\S+", text))
     count = round(share / 100 * len(found))
     start = 0 if top else dice.between(1, len(found) - count)

@@ -21,8 +21,8 @@ NAMES, WORDS = (
     {kind: [word.replace("_", " ") for word in str(words).split()] for kind, words in LISTS[part].items()}
     for part in ("names", "words")
 )
-SENTENCE_WORDS = (8, 30)  # fewest and most words of a sentence
-PARAGRAPH_SENTENCES = 3  # maximum; the first paragraph has one sentence, the lead
+SENTENCE_WORDS = (8, 30)  # minimum and maximum number of words of a sentence
+PARAGRAPH_SENTENCES = 3  # maximum number of sentences of a paragraph; the first paragraph has only one
 
 
 class Dice:
@@ -158,4 +158,4 @@ _GRAMMAR: dict[str, tuple[_Form, ...]] = {
     )
     for name, forms in LISTS["forms"].items()
 }
-"""Variants of each form; a variant is a row of texts, each with the name of the gap after it, or None."""
+"""Symbol of the grammar -> variants. A variant is a row of (text, symbol that follows the text, or None)."""

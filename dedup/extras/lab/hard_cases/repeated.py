@@ -1,7 +1,7 @@
 """Different articles with much text in common: boilerplate of an outlet, and templates of bots.
 
-- 10,000 articles of one outlet have the same three sentences above and three below, so by sentences all are
-  candidates. 100 articles are published twice: half of them verbatim, half with an edit of `edits.py`.
+- 10,000 articles of one outlet have the same six sentences, three above and three below the text. Of these
+  articles, 100 are published twice: half of them verbatim, half with an edit of `edits.py`.
 - Items of bots on earthquakes and closing markets differ in numbers, places and times only. Only the items
   that are sent twice, verbatim, are duplicates.
 """
@@ -16,7 +16,7 @@ ABOVE, BELOW = LISTS["boilerplate"]["above"], LISTS["boilerplate"]["below"]
 
 
 def make_boilerplate(seed: int, articles: int = 10_000, twice: int = 100) -> MadeCase:
-    """Make `articles` articles; the last `twice` articles, at most half of all, repeat the first `twice`."""
+    """Make articles, and repeat some of them at the end. `twice`: number of repeats, at most half of all."""
     dice = Dice(f"boilerplate/{seed}")
     drafts: list[Draft] = []
     for number in range(articles - twice):
@@ -46,7 +46,7 @@ def _publish(found: MadeCase, name: str, draft: Draft) -> None:
 
 
 def make_templates(seed: int, items: int = 1_000, twice: int = 50) -> MadeCase:
-    """Make `items` different items by alternating bots, and send `twice` (at most `items`) of them again."""
+    """Make items by alternating bots, and send some items again. `twice`: number of items sent again."""
     dice = Dice(f"templates/{seed}")
     found = MadeCase()
     for number in range(items):

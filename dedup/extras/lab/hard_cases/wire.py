@@ -17,14 +17,14 @@ from dedup.text.normalize import words
 WIRE_WORDS = 450  # length of the wire story
 SPREAD = 36 * 60  # minutes within which the papers print the story
 REHEADLINED = 0.7  # share of papers with their own headline
-LEAST_JACCARD = 0.75  # of a copy with the agency's text, over word 5-shingles
-DRAWS = 20  # maximum number of times that a paper draws its edits; the mildest edits count
+LEAST_JACCARD = 0.75  # minimum Jaccard (of 5-word shingles) of a copy with the agency's text
+DRAWS = 20  # maximum number of times that a paper draws its edits of a story
 
 
 def make(
     seed: int, papers: int = 300, singles: int = 700, small_stories: int = 60, least: float = LEAST_JACCARD
 ) -> MadeCase:
-    """Make a story of `papers` copies (at least 4), `small_stories` stories of 2 to 4, and `singles` of 1."""
+    """Make a story of `papers` articles (at least 4), `small_stories` of 2 to 4, and `singles` of one."""
     dice = Dice(f"wire/{seed}")
     houses = [Paper.number(seed, number) for number in range(papers)]
     found = MadeCase()
@@ -53,7 +53,7 @@ def make(
 
 
 def _printed(dice: Dice, draft: Draft, paper: Paper, writer: Writer, least: float) -> str:
-    """Return the first drawn page that is similar enough to the agency's text, or else the most similar."""
+    """Return the first drawn page that is similar enough to the agency's text, or the most similar page."""
     page, kept = "", -1.0
     for _ in range(DRAWS):
         drawn = paper.page(printed(dice, draft, writer))

@@ -46,7 +46,7 @@ for _name, _added in plugins.every("methods").items():
     else:
         plugins.refuse(plugins.declared("methods")[_name], "not a Method, or its name is wrong or taken")
 
-Value = int | float | str  # of a parameter: integers are at least 1, floats from 0 to 1
+Value = int | float | str  # value of a parameter: an integer is at least 1, a float is from 0 to 1
 
 
 def parse(labels: str) -> list[Method]:
@@ -62,7 +62,7 @@ def parse(labels: str) -> list[Method]:
 
 
 def make(name: str) -> Method:
-    """Return one method, such as "minhash:bands=16:rows=8". Raises InputError: the name means several."""
+    """Return the method of a name such as "minhash:bands=16"; raise InputError if several have the name."""
     methods = parse(name)
     if len(methods) > 1:
         raise InputError(f"{name}: names several methods: {', '.join(method.name for method in methods)}")

@@ -1,8 +1,8 @@
 """Method 12: ssdeep's context-triggered piecewise hash, and its comparison (Kornblum 2006; ppdeep).
 
 A text is cut at places that its own characters select, each piece gives one character of a digest, and
-digests are compared by edit distance. A score above 0 has two conditions: equal block sizes, or one twice the
-other; and 7 common characters in a row, or equal digests. Candidates are the pairs that meet both.
+digests are compared by edit distance. Candidates meet both conditions of a score above 0: the block sizes are
+equal or one is twice the other; and the digests share 7 characters in a row, or are equal.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.method import Method
 from dedup.text.hashing import hash_set
 
-COMMON_CHARACTERS = 7  # in a row, or the score is 0
+COMMON_CHARACTERS = 7  # the score is 0 if fewer characters in a row are common, unless digests are equal
 LONGEST_REPEAT = 3  # ssdeep shortens longer repetitions of a character before it compares
 
 
 @dataclass
 class FuzzyHash(Method):
-    """ssdeep's score, from 0 to 100, as a share."""
+    """Score: ssdeep's score, from 0 to 100, divided by 100."""
 
     row = "12"
     name = "fuzzy-hash"
     about = "edit distance of ssdeep digests"
-    source = "Kornblum 2006; the diary"
+    source = "Kornblum 2006; diary of method 1"
     finds = "articles whose digests share 7 characters in a row"
 
     threshold: float = 0.5  # our choice, because the source names no threshold
@@ -66,7 +66,7 @@ def parts(digest: str) -> set[str]:
 
 
 def shortened(digest: str) -> str:
-    """Shorten longer repetitions of a character, as ssdeep does.
+    """Shorten longer repetitions of a character to 3, as ssdeep does.
 
     >>> shortened("AAAAAB")
     'AAAB'

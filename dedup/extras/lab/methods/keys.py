@@ -15,7 +15,7 @@ from dedup.text.hashing import hash_set
 from dedup.text.signature import shingles
 
 QUANTUM_RATE = 0.01  # counts are rounded down to multiples of this share of the largest count
-SHORTEST_TOKEN = 3  # characters
+SHORTEST_TOKEN = 3  # minimum number of characters of a token
 _TOKEN = re.compile(rf"[^\W_]{{{SHORTEST_TOKEN},}}")  # letters and digits
 
 

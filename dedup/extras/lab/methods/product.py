@@ -31,7 +31,7 @@ class Product(Method):
     threshold: float = Settings().duplicate_signature_jaccard  # replaces the setting with the same name
     floor: float = 0.1
     settings: Settings = field(default_factory=Settings)
-    models: Mapping[str, PunktModel] = field(default_factory=dict)  # trained for the corpus, by language
+    models: Mapping[str, PunktModel] = field(default_factory=dict)  # language -> model trained for the corpus
 
     def fit(self, corpus: DocumentSet) -> None:
         self._settings = self.settings.with_values({"duplicate_signature_jaccard": self.threshold})
@@ -54,7 +54,7 @@ class Product(Method):
         return stories(self._orders, self._scored(pairs), accepted)
 
     def _scored(self, pairs: Pairs) -> Scored:
-        # `accepts` and `groups` need the pairs that were scored last, so these are kept.
+        # Keep the last scores, because `accepts` and `groups` get the same pairs.
         if self._last is None or self._last.pairs is not pairs:
             self._last = self._profiles.score(pairs, self._settings)
         return self._last
@@ -66,7 +66,7 @@ class DamagedPrints(Product):
 
     row = "0p"
     name = "dedup-prints"
-    about = "the same, and prints of letters"
+    about = "row 0, also for misread letters of scans"
     finds = "articles that share a sentence, a bucket of either kind or all words"
 
     settings: Settings = field(default_factory=lambda: Settings(damaged_print="on"))

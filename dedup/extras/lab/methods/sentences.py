@@ -1,4 +1,4 @@
-"""Methods 1, 1w and 14: common sentences of two articles, without sentences that too many articles have."""
+"""Methods 1, 1w and 14: sentences that two articles share, except sentences that too many articles have."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _WORD = re.compile(r"\w+")
 class Sentences(Method):
     """Method 1: |A ∩ B| / |A ∪ B| over sets of sentences of at least 20 characters.
 
-    From a newspaper-corpus project's diary, July 2014. The cut-off counts articles, so every story with more
-    copies than the cut-off is lost. The product's own rule (`product.py`) counts stories instead.
+    Source: the diary of a newspaper-corpus project, July 2014. The cut-off `most` counts articles, so a story
+    with more copies is lost. The product's own rule (`product.py`) counts stories instead.
     """
 
     row = "1"
@@ -58,20 +58,20 @@ class Sentences(Method):
 
 @dataclass
 class WeightedSentences(Sentences):
-    """Method 1w: the weight of the shared sentences over the weight of all sentences of both.
+    """Method 1w: the weight of the shared sentences, divided by the weight of all sentences of both texts.
 
-    From the same diary. The weight of a sentence is the product of
+    Source: the diary of method 1. The weight of a sentence is the product of
 
-    - its rarity, ln((n + 1) / df), if df of n articles have the sentence. Because of the 1, a sentence of all
-      articles has a weight, too;
+    - its rarity, ln((n + 1) / df), if df of n articles have the sentence. Because of n + 1, the weight of a
+      sentence in all articles is above 0;
     - its length, the square root of its number of words: long sentences weigh more, but not in proportion;
     - its names, 1 + the share of capitalised words among all words after the first: from 1 to 2.
     """
 
     row = "1w"
     name = "weighted-sentences"
-    about = "the same, weighted: rarity, length, names"
-    source = "the same diary"
+    about = "row 1, weighted by rarity, length, names"
+    source = "a newspaper-corpus diary, 2014"
     finds = "articles that share a sentence"
 
     def fit(self, corpus: DocumentSet) -> None:
@@ -131,7 +131,7 @@ class Cascade(Sentences):
 
     threshold: float = CommonSubstring.threshold
     floor: float = CommonSubstring.floor
-    bound: float = 0.1  # least Jaccard of 5-word shingles for the last step; reports on one event have less
+    bound: float = 0.1  # minimum Jaccard of 5-word shingles for the last step; reports on one event have less
 
     def fit(self, corpus: DocumentSet) -> None:
         super().fit(corpus)

@@ -79,7 +79,7 @@ class MinHashLSH(WordSets):
     """Method 3: MinHash signatures, banded LSH, and every candidate verified.
 
     Broder 1997; Leskovec, Rajaraman, Ullman, "Mining of Massive Datasets", chapter 3. Two sets of Jaccard s
-    share at least one of b bands of r rows with probability 1 - (1 - s^r)^b, steepest near (1/b)^(1/r).
+    share at least one of b bands of r rows with probability 1 - (1 - s^r)^b, steepest near s = (1/b)^(1/r).
     """
 
     row = "3"

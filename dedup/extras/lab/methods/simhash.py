@@ -26,7 +26,7 @@ MOST_BITS = 3  # maximum number of different bits: fewer than the blocks, so tha
 
 @dataclass
 class SimHash(Method):
-    """Score: the share of equal bits. Candidates are complete up to 3 different bits, hence the floor."""
+    """Score: the share of equal bits. The floor leaves out pairs with more than 3 different bits."""
 
     row = "11"
     name = "simhash"
@@ -44,7 +44,7 @@ class SimHash(Method):
 
     def candidates(self) -> Iterator[Pairs]:
         blocks = self._hashes.view(np.uint16).reshape(-1, BITS // 16).astype(np.int64)
-        blocks += np.arange(BITS // 16) << 16  # equal blocks at different places must differ
+        blocks += np.arange(BITS // 16) << 16  # makes equal blocks at different places different items
         rows = zip(blocks, self._some, strict=True)
         return sharing(incidence(row if some else [] for row, some in rows))
 

@@ -54,7 +54,7 @@ class TfIdf(Method):
 
 @dataclass
 class WordsOnce(Method):
-    """The longest common subsequence of the words that occur once, divided by the larger number of them.
+    """Score: the longest common subsequence of words that occur once, over the larger number of such words.
 
     DUPNIQ, for scanned books: two editions of one text have most of these words in the same order, even if
     words between them are misread.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 MAX_POINTS = 100  # maximum number of points of a curve: a chart of 160 pixels shows no more
-SIDE, LEFT, TOP = 160, 26, 8  # a curve's square in its small chart: side and edges, in pixels
+SIDE, LEFT, TOP = 160, 26, 8  # side, left edge and top edge of the square of a small chart, in pixels
 Point = tuple[float, float]
 
 
@@ -50,7 +50,7 @@ LETTER, LINE = 7.8, 15  # maximum width and height of a letter at font size 13, 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A point of a scatter; `x` is positive; `strong` draws it as a diamond in the main colour."""
+    """A dot of a scatter chart, with positive `x`. `strong`: draw a diamond in the main colour instead."""
 
     label: str
     x: float
@@ -75,7 +75,7 @@ class PlacedDot:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    across: list[tuple[float, str]]  # ticks of the axes: place in pixels, and words
+    across: list[tuple[float, str]]  # ticks of an axis: position in pixels, and label
     up: list[tuple[float, str]]
     dots: list[PlacedDot]
 
@@ -113,7 +113,7 @@ def _labelled(dots: Sequence[Dot], places: Sequence[Point]) -> list[PlacedDot]:
             for left in (x + 9 + abs(shift) / 4, x - 9 - abs(shift) / 4 - wide)
             if left > WEST and left + wide < WIDTH and LINE < y + shift < FLOOR
         ]
-        # `min` takes the first of equally free boxes, the nearest. Without boxes a label is drawn on its dot.
+        # Of equally free boxes, `min` takes the first, the nearest. Without boxes a label covers its dot.
         box = min(boxes, key=lambda box: sum(_overlap(box, other) for other in taken), default=(x, y, x, y))
         taken.append(box)
         found.append(PlacedDot(dot, x, y, box[0] if box[0] >= x else box[2], (box[1] + box[3]) / 2))

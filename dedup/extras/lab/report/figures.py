@@ -83,12 +83,12 @@ def threshold(value: float) -> str:
 class FigureColumn:
     """A column of the tables."""
 
-    group: str  # its upper heading in the report, which leaves out columns without a group
-    name: str  # its lower heading in the report
+    group: str  # upper heading in the report; the report leaves out a column without this heading
+    name: str  # lower heading in the report
     value: Callable[[FigureEntry], float | None]
     show: Callable[[float], str] = share
     best: int = 1  # 1 if more is better, -1 if less is better, or 0
-    short: str = ""  # its heading in a terminal, which leaves out columns without this heading
+    short: str = ""  # heading in a terminal; the terminal leaves out a column without this heading
 
     def shown(self, entry: FigureEntry) -> str:
         value = self.value(entry)
@@ -145,7 +145,7 @@ def entries_of(comparison: Comparison) -> list[FigureEntry]:
 
 
 def headings(columns: Sequence[FigureColumn]) -> list[tuple[str, int]]:
-    """Return the headings above the columns, and the number of columns of each."""
+    """Return the upper headings, each with the number of its columns."""
     names = [column.group for column in columns]
     return [(name, names.count(name)) for name in dict.fromkeys(names)]
 

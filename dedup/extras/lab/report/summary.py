@@ -1,4 +1,4 @@
-"""Sentences of the report, made from its figures: the summary, and the losses of the plain cut-off."""
+"""Make sentences of the report from its figures: the summary, and pairs that the plain cut-off loses."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def losses(entries: Sequence[FigureEntry]) -> list[str]:
-    """Return a sentence for each band of story sizes in which the product finds clearly more."""
+    """Return a sentence for each band of story sizes in which the product beats the plain cut-off clearly."""
     ended = [entry for entry in entries if entry.tuned is not None]
     product = next((e for e in ended if e.result.row == PRODUCT_ROW), None)
     plain = next((e for e in ended if e.result.name == CUT_OFF), None)
