@@ -59,7 +59,7 @@ TAMPERING = {
     "UPDATE dedup.fingerprint SET signature = ''": "does not match the text",
     f"UPDATE dedup.article_mark SET stale = true {of('a3')};"
     " UPDATE dedup.fingerprint SET sentence_hashes = '{1}' WHERE article_id = (SELECT id FROM dedup.article"
-    " WHERE source_id = 'a3')": "a3: the fingerprint is not",
+    " WHERE source_id = 'a3')": "a3: the stored fingerprint does not",
     "UPDATE dedup.fingerprint SET revision = 5": "from another revision",
     "UPDATE dedup.article SET revision = 5": "from another revision",
     "UPDATE dedup.fingerprint SET canonical = NOT canonical": "canonical flag",
