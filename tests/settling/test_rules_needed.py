@@ -660,6 +660,21 @@ WINDOW_MUTANTS = [
         "",
     ),
 ]
+SUBMIT_NEW = "dedup.submit_new(dedup.submission, text[], text, timestamptz, integer, integer, bigint, jsonb)"
+EDIT_MUTANTS = [
+    Mutant(
+        "an edit of an original with copies is stored without them",
+        SUBMIT_NEW,
+        "OR EXISTS (SELECT FROM match m WHERE m.other_id = before.id)",
+        "",
+    ),
+    Mutant(
+        "an edit is compared with the old text of the article",
+        SUBMIT_NEW,
+        "WHERE s.article_id IS DISTINCT FROM before.id ",
+        "",
+    ),
+]
 MUTANTS = [
     *SETTLING_MUTANTS,
     *(replace(mutant, theme="families") for mutant in FAMILY_MUTANTS),
@@ -670,6 +685,7 @@ MUTANTS = [
     *SETTINGS_MUTANTS,
     *VERDICT_MUTANTS,
     *(replace(mutant, theme="window") for mutant in WINDOW_MUTANTS),
+    *EDIT_MUTANTS,
 ]
 
 
