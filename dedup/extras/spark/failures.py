@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dedup.base.errors import DedupError, InputError
 
 # If an executor raises an error of this package, Spark shows it only within the message of Spark's own error.
-_OURS = re.compile(r"dedup\.errors\.(\w+): (.+)")
+_OURS = re.compile(r"dedup\.(?:base\.)?errors\.(\w+): (.+)")
 
 
 def kinds() -> tuple[type[Exception], ...]:
