@@ -1,6 +1,6 @@
 """The Spark engine: from articles to marks, step by step (docs/spark.md).
 
-docs/semantics.md defines the marks; `tests/extras/spark/reference.py` shows that the rounds give them.
+docs/semantics.md defines the marks; `tests/extras/spark/reference.py` shows that the rounds give these marks.
 The engine uses only the DataFrame API, so the session may be classic or Spark Connect, of Spark 3.5 or 4.
 """
 
@@ -41,12 +41,12 @@ def deduplicate(
 
     Args:
         df: one row per article, with the same column names as in files for `dedup load`.
-        work: a folder for this run alone, at any URL that Spark writes. If a run was killed, the same call
-            continues with the first unfinished step.
+        work: a folder for this run alone, at any URL that Spark can write to. After a killed run, the same
+            call continues with the first unfinished step.
         known: fingerprints of earlier runs (schema `FINGERPRINT`). Articles with the same text keep their
             fingerprints; known articles missing from `df` stay in the corpus.
-        models: sentence parameters per language besides the shipped English ones.
-        mapping: for each field whose column has another name, the name of this column.
+        models: sentence parameters by language, besides those for English, which are shipped.
+        mapping: names of columns by field, for columns that are not named as in files for `dedup load`.
         added_at: the time given to articles without an `added_at`; None: now.
         horizon: articles before this time are refused; microseconds since 1970 in UTC.
         told: called after each step with its name, seconds and rows.
@@ -67,7 +67,7 @@ class GroupedCorpus:
     """Tables made before the rounds; the last four have the schemas `NODE`, `COMMON`, `CARRIED`, `GROUP`."""
 
     articles: DataFrame  # with `id`, the number of the article in canonical order
-    members: DataFrame | None  # articles of classes with several articles; None: every class has one article
+    members: DataFrame | None  # articles that share a fingerprint; None if there are none
     nodes: DataFrame
     common: DataFrame
     carried: DataFrame
@@ -75,7 +75,7 @@ class GroupedCorpus:
 
 
 def grouped(taken: Taken, corpus: CorpusState, options: Options) -> GroupedCorpus:
-    """Do the steps from fingerprints to groups of nodes with a common key, which an estimate needs, too."""
+    """Do the steps that runs and estimates share: from fingerprints to groups of nodes with a common key."""
     steps, settings, pins = taken.steps, corpus.settings, corpus.pins
     order = steps.table(
         "order", lambda: grouping.ordered(taken.fingerprints, settings, options.partitions), schema.ORDERED

@@ -25,7 +25,7 @@ from dedup.extras.spark.rounds import histogram_of, key_sizes
 from dedup.extras.spark.schema import KIND_NAMES
 from dedup.extras.spark.steps import Told
 
-KEYS_SHOWN = 10  # number of keys that an estimate lists, those with most pairs
+KEYS_SHOWN = 10  # maximum number of keys that an estimate lists; they have the most pairs
 PAIR_BYTES = 48  # bytes of a pair in a shuffle: two ids, two packed counts, the kind of the pair's key
 
 SEED = 1  # fixed, so that the same input gives the same sample
@@ -36,7 +36,7 @@ class WorstKey(Answer):
     """A key that many texts share."""
 
     kind: str  # sentence, bucket, content or pinned pair
-    key: int  # hash of the key; number of a pinned pair
+    key: int  # hash of the sentence, bucket or content, or number of the pinned pair
     texts: int  # different texts with the key
     pairs: int
     source_id: str  # of the earliest article with the key
@@ -44,7 +44,7 @@ class WorstKey(Answer):
 
 @dataclass(slots=True)
 class WorkEstimate(Answer):
-    """The expected work of a run. With a sample, the numbers are estimates for the whole input."""
+    """The expected work of a run. Numbers from a sample are scaled up, except `common`, `keys` and `head`."""
 
     sample: float  # the share of the input that was read; 1 for all of it
     articles: int  # readable articles
@@ -52,11 +52,11 @@ class WorkEstimate(Answer):
     common: int  # common sentences, which make no pairs
     keys: int  # keys that several texts share
     pairs: int  # pairs of texts with a common key, counted once for each common key
-    head: int  # the first round compares at most this number of texts of a key, the earliest, with each other
-    first_round: int  # pairs that the first round joins
+    head: int  # the first round compares at most this number of earliest texts of each key
+    first_round: int  # pairs of the first round, counted as in `pairs`
     step_bytes: int  # stored size of the steps before the first round
     pair_bytes: int  # size of the pairs of the first round, before compression
-    worst: list[WorstKey] = field(default_factory=list)  # most pairs first; `texts` counts the sample only
+    worst: list[WorstKey] = field(default_factory=list)  # keys with most pairs first; `texts` is not scaled
     report: dict[str, Any] = field(default_factory=dict)  # counts of refused and repaired rows
 
 

@@ -1,4 +1,4 @@
-"""The folders that Postgres and a cluster exchange: tables, digests, the basis of marks, and Parquet files.
+"""The folders that Postgres and a cluster exchange: their tables, digests, descriptions and Parquet files.
 
 `dedup export corpus` writes a folder with known fingerprints. The Spark engine writes a folder with a result,
 which `dedup import` reads. The reader checks columns, types, missing values, and NUL in texts.
@@ -24,14 +24,14 @@ from dedup.base.errors import InputError
 from dedup.base.settings import Kind, Settings
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION
 
-FORMAT = 1  # version of both folders; raised by one when an older program could misread a newer folder
+FORMAT = 1  # format version of both folders; raised by one when an older program could misread a newer folder
 
 # Each of these files is written last in its folder, so a folder without the file is incomplete.
 CORPUS_FILE, RUN_FILE = "corpus.json", "run.json"
 
 
 def _table(columns: str) -> pa.Schema:
-    """Return the schema of columns listed as `score double, reason string?`; `?`: the column is nullable."""
+    """Return the schema of columns listed as `score double, reason string?`; `?` allows null."""
     listed = (column.split() for column in columns.split(", "))
     return pa.schema([pa.field(name, _ARROW[kind.rstrip("?")], kind[-1] == "?") for name, kind in listed])
 
@@ -43,7 +43,7 @@ _ARROW = {
     "double": pa.float64(),
     "boolean": pa.bool_(),
     "binary": pa.binary(),
-    "longs": pa.list_(pa.int64()),  # without missing elements
+    "longs": pa.list_(pa.int64()),  # no element is null
 }
 
 FINGERPRINT = _table(
@@ -51,7 +51,7 @@ FINGERPRINT = _table(
     " content_hash long, sentence_hashes longs, signature binary, buckets longs, word_count int,"
     " shingle_count int, reason string?"
 )
-"""Times are microseconds since 1970, UTC. A failed article has a reason, and zeros as its fingerprint."""
+"""Times are microseconds since 1970, UTC. A failed article has a `reason`, and a fingerprint of zeros."""
 
 # In an export `fingerprint` is a folder of Parquet files, and each table of pins is one file.
 PAIR_PIN = _table("source_id string, other_source_id string, relation string")
@@ -78,12 +78,12 @@ RESULT = {
 
 
 def text_digest(language: str | None, title: str | None, text: str) -> bytes:
-    """Return the SHA-256 of stored text, title and language; `postgres/cluster.sql` computes the same."""
+    """Return the SHA-256 of a stored text, title and language. `postgres/cluster.sql` computes it, too."""
     return hashlib.sha256(f"{language or ''}\0{title or ''}\0{text}".encode()).digest()
 
 
 def pins_digest(pairs: Mapping[tuple[str, str], str], sentences: Mapping[int, bool]) -> str:
-    """Return the SHA-256, in hexadecimal, of pins of pairs and of sentences; their order does not matter."""
+    """Return the SHA-256 of pins of pairs and sentences, in hexadecimal. Their order does not matter."""
     lines = sorted("\0".join((*sorted(pair), str(relation))).encode() for pair, relation in pairs.items())
     lines += sorted(f"{sentence}\0{bool(common):d}".encode() for sentence, common in sentences.items())
     return hashlib.sha256(b"\n".join(lines)).hexdigest()
@@ -94,10 +94,10 @@ class Basis(Answer):
     """Everything that marks depend on besides articles. Equal articles and equal bases give equal marks."""
 
     settings: dict[str, Any]  # all settings except secret ones, by name
-    digests: dict[str, str]  # by kind of setting: digest of all settings of the kind, also secret ones
+    digests: dict[str, str]  # for each kind of setting: digest of all its settings, including secret ones
     hash_key_digest: str  # shows whether two keys are equal, without showing the keys; "" without a key
     pins_digest: str
-    models: dict[str, str]  # by language: checksum of its trained sentence parameters
+    models: dict[str, str]  # checksum of the trained sentence parameters, by language
     algorithm_revision: int
     unicode_version: str
     horizon: int | None  # articles before this time are outside the corpus; microseconds since 1970, UTC
@@ -119,7 +119,7 @@ class Basis(Answer):
 
     @classmethod
     def read(cls, found: Mapping[str, Any], where: str) -> Self:
-        """Return the basis read from the file `where`. Raises InputError: the format or a type is wrong."""
+        """Return the basis in `found`, the contents of a file `where`. Raises InputError: it is invalid."""
         if found.get("format") != FORMAT:
             raise InputError(
                 f"{where} is of format {found.get('format')!r}, and this program knows {FORMAT}:"
@@ -133,7 +133,7 @@ class Basis(Answer):
         return cls(**{name: found[name] for name in types})
 
     def differences(self, other: Basis) -> list[str]:
-        """Return descriptions of the differences from the basis of a corpus, without secrets."""
+        """Return a description of each difference from `other`, the basis of a corpus, without secrets."""
         found = [
             f"the setting {name} is {self.settings.get(name)!r} there and {other.settings.get(name)!r} here"
             for name in sorted(self.settings.keys() | other.settings.keys())
@@ -142,7 +142,7 @@ class Basis(Answer):
         if self.hash_key_digest != other.hash_key_digest:
             found.append("the hash key differs")
         if not found:
-            # A setting also changes the digest of its kind, so kinds are named only if no setting differs.
+            # A setting that differs changes a digest, so digests are compared only if no setting differs.
             found += [
                 f"the settings of the kind {kind} differ"
                 for kind in get_args(Kind)
@@ -164,8 +164,8 @@ _DIFFER = {
     "unicode_version": "Unicode is of version {} there and {} here",
 }
 
-BATCH_ROWS = 5_000  # maximum number of rows read into memory together: about 5 MB of fingerprints
-FILE_ROWS = 200_000  # rows per written file: about 150 MB of fingerprints, which one task of a cluster reads
+BATCH_ROWS = 5_000  # maximum number of rows read into memory at once: about 5 MB of fingerprints
+FILE_ROWS = 200_000  # rows per written file: about 150 MB, because one task of a cluster reads a whole file
 GROUP_ROWS = 20_000  # rows per row group, the smallest part of a file that a reader can read alone
 
 AGAIN = "make the folder again"
@@ -190,7 +190,7 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def write_files(folder: Path, table: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
-    """Write a table as files of `FILE_ROWS` in a new folder; a table without rows is one empty file."""
+    """Write a table to a new folder, `FILE_ROWS` rows per file. An empty table is one file without rows."""
     folder.mkdir()
     file, rows = 0, FILE_ROWS
     while rows >= FILE_ROWS:
@@ -202,8 +202,8 @@ def write_files(folder: Path, table: pa.Schema, batches: Iterator[pa.RecordBatch
         file += 1
 
 
-# Programs may write the same numbers with different widths, so types are compared by family. The later cast
-# to our types raises an error if a number does not fit.
+# Programs may write integers of 32 or 64 bits, so only the family of a type is checked (integer, float, …).
+# The later cast to the wanted type raises an error if a number does not fit.
 _ALIKE: tuple[Callable[[pa.DataType], bool], ...] = (
     types.is_integer,
     types.is_floating,
@@ -215,7 +215,7 @@ _ALIKE: tuple[Callable[[pa.DataType], bool], ...] = (
 
 
 class TableFiles:
-    """A table written by another program: every `*.parquet` of its folder."""
+    """A table that another program wrote: all files `*.parquet` of one folder."""
 
     def __init__(self, folder: Path, name: str, table: pa.Schema) -> None:
         self._table = table
@@ -225,7 +225,7 @@ class TableFiles:
         self.rows = sum(map(self._checked, self._files))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows with the columns in the order of the table, cast to the types of the table."""
+        """Yield batches of rows, whose columns have the order and the types of the schema `table`."""
         for path in self._files:
             with _readable(path), pa.parquet.ParquetFile(path) as file:
                 for batch in file.iter_batches(BATCH_ROWS, columns=self._table.names):

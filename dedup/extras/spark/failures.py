@@ -1,4 +1,4 @@
-"""Errors of Spark as errors of this package, without Java stack, query plan, or content of articles."""
+"""Turn errors of Spark into errors of this package, without Java stack, query plan or texts of articles."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from contextlib import contextmanager
 from dedup.base.errors import DedupError, InputError
 
 # If an executor raises an error of this package, Spark shows it only within the message of Spark's own error.
-_OURS = re.compile(r"dedup\.errors\.(\w+): (.+)")
+_OURS = re.compile(r"dedup\.(?:base\.)?errors\.(\w+): (.+)")
 
 
 def kinds() -> tuple[type[Exception], ...]:
-    """Return the exception classes of Spark and of its bridge to Java, for use after `except`."""
+    """Return the exception classes of Spark and of py4j, its bridge to Java, for use after `except`."""
     from pyspark.errors import PySparkException
 
     found: tuple[type[Exception], ...] = (PySparkException,)
     try:
         from py4j.protocol import Py4JError
-    except ImportError:  # a client of Spark Connect has no Java
+    except ImportError:  # a client of Spark Connect has no py4j
         return found
     return (*found, Py4JError)
 
@@ -35,14 +35,14 @@ def named(error: Exception) -> str:
 
 
 def ours(error: Exception) -> DedupError | None:
-    """Return the error of this package that made a task of Spark fail, or None."""
+    """Return the error of this package that an executor raised; None if it raised another error."""
     found = _OURS.search(str(error))
     return InputError(found[2].strip()) if found else None
 
 
 @contextmanager
 def explained(what: str) -> Iterator[None]:
-    """Turn errors of Spark into a DedupError that names the Spark error; the details are in Spark's log."""
+    """Turn an error of Spark into a DedupError, which names the error. Spark's log has the details."""
     try:
         yield
     except kinds() as error:

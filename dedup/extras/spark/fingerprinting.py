@@ -1,7 +1,7 @@
 """Fingerprints of the articles of a DataFrame. One pass reads the texts; the step `read` stores the result.
 
-Refused and repaired rows are counted by reason. A known article with the same text keeps its fingerprint;
-Python reads only the other texts. `rows.py` converts the values.
+Refused and repaired rows are counted by reason; repaired rows lost optional fields. A known article with the
+same text keeps its fingerprint, so Python reads only the other texts. `rows.py` converts the values.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from dedup.text.fingerprint import Fingerprinter
 # Spark's default of 10,000 rows would be 150 GB of the longest texts.
 BATCH_ROWS = 64
 
-# Maximum number of ids that a join sends to every executor (about 100 MB), so that the larger table of the
-# join is not shuffled.
+# A join with at most this number of ids (about 100 MB) sends the ids to every executor, so that the other
+# table is not shuffled.
 BROADCAST_ROWS = 2_000_000
 
 DOUBLED = "the source_id comes more than once"
 OUTDATED = "its fingerprint is of another version, and its text is not in the input"
 READ = f"{FINGERPRINT}, {rows.READ}"  # columns of the step `read`: a fingerprint, or the reason of a refusal
 
-# No language has this code. It stands for every language without sentence parameters.
+# No language has this code, so its version is the version of every language without sentence parameters.
 UNKNOWN_LANGUAGE = "x"
 
 _BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -59,8 +59,8 @@ class Taken:
     """An input whose texts were read."""
 
     steps: SparkSteps
-    fingerprints: DataFrame  # of the articles in the corpus
-    refused: DataFrame  # all other rows
+    fingerprints: DataFrame  # one row per article of the corpus; schema `FINGERPRINT`
+    refused: DataFrame  # rows that are not in the corpus, with the reason
     about: dict[str, Any]  # basis, versions, and counts of the rows
 
 
@@ -75,7 +75,7 @@ def take(
     told: Told | None,
     sample: float | None = None,
 ) -> Taken:
-    """Read an input, with the arguments of `deduplicate`; only an estimate passes `sample`."""
+    """Read and fingerprint the input of `deduplicate`. Only an estimate passes `sample`."""
     basis = corpus.basis().as_dict()
     about = {"format": FORMAT, **basis, "dedup": _version(), "python": platform.python_version()}
     sources = [sorted(table.inputFiles()) for table in (df, corpus.known) if table is not None]
@@ -100,12 +100,11 @@ def fingerprint(
 ) -> tuple[DataFrame, DataFrame, dict[str, Any]]:
     """Return fingerprints (schema `FINGERPRINT`), refused rows (`REFUSED`) and a report of counts.
 
-    `corpus.known` holds fingerprints made with the same sentence parameters. An article with the same text,
-    title and language as a known article keeps the known fingerprint; a missing time becomes the known time.
-    A known article that is missing from `df`, or refused, stays as it is known. If `added_at` is None, an
-    article with neither an `added_at` nor a plausible `published_at` is refused: its place in the order is
-    unknown. All rows of a repeated source_id are refused. The report has `articles`, `failed`, `reused`,
-    `refused` and `repaired`.
+    `corpus.known` holds fingerprints made with the same sentence parameters. If an article has the same text,
+    title and language as the known article, it keeps the known fingerprint, and the known time replaces a
+    missing time. A known article that `df` lacks, or that is refused, keeps its known fingerprint and times.
+    All rows of a repeated source_id are refused. If `added_at` is None, an article with neither an `added_at`
+    nor a plausible `published_at` is refused, because its place in canonical order is unknown.
     """
     settings, known = corpus.settings, corpus.known
     longest = record_bytes(settings.text_max_characters)
@@ -149,7 +148,7 @@ def fingerprint(
 
 
 def _mapped(cells: DataFrame, function: Callable[..., Any], recipe: Recipe, schema: str) -> DataFrame:
-    # The recipe may hold the hash key, which no plan of Spark may show. A partial keeps the recipe hidden.
+    # Spark can show its plans, and the recipe may hold the hash key. A partial hides the recipe in plans.
     return cells.mapInArrow(partial(function, recipe), schema)
 
 
@@ -179,13 +178,13 @@ def _given_id(layout: Layout) -> Column:
 
 
 def _first(cells: list[Column]) -> Column:
-    # An empty text counts as missing, as for `extract_values`.
+    # An empty value counts as missing, as in `extract_values`.
     texts = [cell.cast("string") for cell in cells]
     return fn.coalesce(*(fn.when(text != "", text) for text in texts), fn.lit(None).cast("string"))
 
 
 def _digest(cells: DataFrame, layout: Layout) -> Column:
-    """Compute `exchange.text_digest` in Spark; a value that is changed before storing gets another digest."""
+    """Compute `exchange.text_digest` in Spark. A value that storing would change matches no stored digest."""
     # Stored values have no NUL, so a row with a NUL cannot have the digest of a stored article.
     types, parts = dict(cells.dtypes), []
     for field in ("language", "title", "text"):
@@ -211,7 +210,7 @@ def _found(cells: DataFrame, layout: Layout, changed: DataFrame, count: int) -> 
 
 
 def _kept(known: DataFrame, made: DataFrame, moved: DataFrame, new: int) -> DataFrame:
-    """Return the known articles whose texts were not read again, with the times from the input."""
+    """Return the known articles whose texts were not read again. Times that the input changed are updated."""
     kept = _without(known.select(*columns(FINGERPRINT)), made.select("source_id"), new)
     times = [name.removeprefix("known_") for name in rows.KNOWN_TIMES]
     given = moved.select(

@@ -1,12 +1,12 @@
 """Steps from fingerprints to groups: articles in order, classes of equal fingerprints, nodes by key.
 
 Articles are numbered in canonical order (docs/semantics.md, section 5), and later steps compare numbers.
-
 A node is a class of articles with equal fingerprints, named by the number of its first article. All members
-of a class have the same relations, and later members are duplicates of the first. So a class is decided once,
-by its first member; `results.py` gives each member its rows.
+of a class have the same relations, and later members are duplicates of the first. So only the first
+member is compared, and `results.py` writes marks and pairs for every member.
 
-A key is a sentence that is not common, a bucket, the content of a text without buckets, or a pinned pair.
+Nodes with a common key are compared. A key is a sentence that is not common, a bucket, the content hash of a
+text without buckets, or a pinned pair.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dedup.rules.common import effective_stories, is_common
 from dedup.rules.marks import FUTURE_TOLERANCE
 from dedup.rules.pair import Relation
 
-PARTITION_BITS = 33  # low bits of `monotonically_increasing_id`: number of the row in its partition
+PARTITION_BITS = 33  # number of low bits of `monotonically_increasing_id` that hold a row's number
 
 
 def canonical_time(settings: Settings) -> Column:
@@ -42,7 +42,7 @@ def canonical_time(settings: Settings) -> Column:
 
 
 def ordered(fingerprints: DataFrame, settings: Settings, partitions: int | None) -> DataFrame:
-    """Return the articles with a fingerprint in canonical order, with their `place`; schema `ORDERED`."""
+    """Return the articles that have a fingerprint, sorted canonically, with a `place`; schema `ORDERED`."""
     # Spark compares strings byte by byte, as section 5 demands. Each source_id is unique: there are no ties.
     order = ("time", "source_id")
     found = fingerprints.where(fn.col("reason").isNull()).withColumn("time", canonical_time(settings))
@@ -66,7 +66,7 @@ def numbered(ordered: DataFrame) -> DataFrame:
 
 
 def pinned(articles: DataFrame, pins: Mapping[tuple[str, str], Relation]) -> DataFrame:
-    """Return the pinned pairs with both articles in the corpus; schema `PINNED`."""
+    """Return the pinned pairs whose articles are both in the corpus; schema `PINNED`."""
     rows = [(i, *pair, PIN_KINDS[relation]) for i, (pair, relation) in enumerate(sorted(pins.items()))]
     table = articles.sparkSession.createDataFrame(rows, "number long, one string, other string, kind int")
     ids = articles.select("id", "source_id")
@@ -78,7 +78,7 @@ def pinned(articles: DataFrame, pins: Mapping[tuple[str, str], Relation]) -> Dat
 
 
 def _digest() -> Column:
-    # The SHA-256 covers all that relations depend on, so Spark shuffles 32 bytes instead of about 500.
+    # The SHA-256 covers all values that relations depend on: Spark shuffles 32 bytes instead of about 500.
     hashes = (
         fn.array_join(fn.col(name).cast("array<string>"), ",") for name in ("sentence_hashes", "buckets")
     )
@@ -87,10 +87,10 @@ def _digest() -> Column:
 
 
 def members(articles: DataFrame, pins: DataFrame | None) -> DataFrame:
-    """Return the articles of all classes with several articles; schema `MEMBER`."""
+    """Return the articles that share their fingerprint with another article; schema `MEMBER`."""
     found = articles.select("id", _digest().alias("digest"))
     if pins is not None:
-        # A pin of an article does not hold for its copies, so a pinned article is a class of its own.
+        # A pin of an article does not hold for its copies, so a pinned article is alone in its class.
         ends = pins.select(fn.explode(fn.array("a", "b")).alias("id"))
         found = found.join(fn.broadcast(ends), "id", "left_anti")
     classes = found.groupBy("digest").agg(
@@ -100,7 +100,7 @@ def members(articles: DataFrame, pins: DataFrame | None) -> DataFrame:
 
 
 def nodes(articles: DataFrame, members: DataFrame | None) -> DataFrame:
-    """Return one row per class; schema `NODE`. If `members` is missing, each class has one article."""
+    """Return one row per class; schema `NODE`. Without `members`, each class has one article."""
     if members is None:
         alone = {"node": fn.col("id"), "last": fn.col("id"), "weight": fn.lit(1).cast("long")}
         return articles.withColumns(alone)
@@ -114,11 +114,11 @@ def nodes(articles: DataFrame, members: DataFrame | None) -> DataFrame:
 
 
 def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> DataFrame:
-    """Find the common sentences (section 2); schema `COMMON`.
+    """Find the common sentences (docs/semantics.md, section 2); schema `COMMON`.
 
     `pins` maps the hash of a sentence to True (always common) or False (never common).
     """
-    # A node counts once for each article of its class. Spark counts only integers, and `rules.common` divides
+    # A node counts as often as its class has articles. Spark counts only integers, and `rules.common` divides
     # in Python, so that every engine computes the same floats.
     carried = nodes.select("weight", "buckets", fn.explode("sentence_hashes").alias("sentence"))
     counted = carried.groupBy("sentence").agg(fn.sum("weight").alias("carriers"))
@@ -133,7 +133,7 @@ def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> Da
     banded = carried.join(counted.select("sentence"), "sentence").select(
         "sentence", "weight", fn.posexplode("buckets").alias("band", "bucket")
     )
-    # Decimals, because n (n - 1) fits into a long, but its sum over the bands of 10^10 carriers does not.
+    # With 10^10 carriers, the sum of n (n - 1) over all bands does not fit into a long, so it is a decimal.
     alike = banded.groupBy("sentence", "band", "bucket").agg(
         fn.sum("weight").cast("decimal(18,0)").alias("n")
     )
@@ -146,7 +146,7 @@ def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> Da
 
 
 def _judged(batches: Iterator[pa.RecordBatch], bands: int, limit: int) -> Iterator[pa.RecordBatch]:
-    """Choose the common sentences among rows (sentence, carriers, pairs in one bucket, pinned as common)."""
+    """Yield the common sentences among rows of: sentence, carriers, pairs in one bucket, and pin."""
     for batch in batches:
         found: list[tuple[int, int, float]] = []
         for sentence, carriers, pairs, always in zip(*(c.to_pylist() for c in batch.columns), strict=True):
@@ -170,15 +170,15 @@ def carried(nodes: DataFrame, common: DataFrame) -> DataFrame:
 
 
 def sized(nodes: DataFrame, carried: DataFrame) -> DataFrame:
-    """Add `packed`: the counts of sentences that are not common, and of shingles."""
+    """Add `packed`: the number of sentences that are not common, and the number of shingles."""
     counted = nodes.join(carried, "node", "left")
     sentences = fn.size("sentence_hashes") - fn.coalesce("common", fn.lit(0))
     return counted.withColumn("packed", packed(sentences, fn.col("shingle_count"))).drop("common")
 
 
 def groups(nodes: DataFrame, carried: DataFrame, common: DataFrame, pins: DataFrame | None) -> DataFrame:
-    """Return the nodes of each key that several nodes have; schema `GROUP`."""
-    # Each row has the counts that a score needs, so no further join is needed when shared keys are counted.
+    """Return the nodes of each key that at least two nodes share; schema `GROUP`."""
+    # Each row has the two counts that a score needs, so counting shared keys later needs no join.
     found = sized(nodes, carried)
     no_buckets = fn.size("buckets") == 0
     contents = fn.when(no_buckets, fn.array("content_hash")).otherwise(fn.array().cast("array<long>"))
@@ -198,7 +198,7 @@ def groups(nodes: DataFrame, carried: DataFrame, common: DataFrame, pins: DataFr
         )
         pin_rows = found.select("node", "packed").join(fn.broadcast(ends), "node")
         rows = rows.union(pin_rows.select("kind", "key", "node", "packed"))
-    # A row with a neighbour shows that its key has several nodes, so no second pass is needed to count nodes.
+    # If a row has a neighbour, its key has several nodes. So the nodes need not be counted in a second pass.
     order = Window.partitionBy("kind", "key").orderBy("node")
     rows = rows.withColumns(
         {

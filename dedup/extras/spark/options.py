@@ -1,4 +1,4 @@
-"""Parameters of a run on Spark: the state of the corpus, and options, which change no mark."""
+"""Parameters of a run on Spark: the state of the corpus, and options that change no mark."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from dedup.text.punkt import PunktModel
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# The smallest head (see `rounds.py`). The first few copies of a story decide most of its edited copies.
+# Minimum of the head (see `rounds.py`): most edited copies of a story are duplicates of its first few texts.
 HEAD_MINIMUM = 16
 
-# Maximum number of pairs that a round joins for each entry of a group. A head of 16 never costs more than 8.
+# Maximum number of pairs of a round per entry of a group. A head of 16 has at most 8 pairs per entry.
 PAIRS_PER_ENTRY = 8
 
 # Maximum number of pairs of duplicates that one task decides: 32 MB of numbers, and about two seconds.
@@ -39,9 +39,9 @@ class Pins:
         InputError: a pair names one article twice, or has two relations.
     """
 
-    # From two source_ids to their relation; a pair with an absent article has no effect.
+    # Relation of each pair of source_ids. It has no effect if one of the articles is not in the corpus.
     pairs: Mapping[tuple[str, str], Relation] = field(default_factory=dict)
-    # From the hash of a sentence to True (always common) or False (never common).
+    # By the hash of a sentence: True (always common) or False (never common).
     sentences: Mapping[int, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -61,13 +61,13 @@ class CorpusState:
 
     settings: Settings = field(default_factory=Settings)
     pins: Pins = field(default_factory=Pins)
-    models: Mapping[str, PunktModel] = field(default_factory=dict)  # besides the shipped English model
+    models: Mapping[str, PunktModel] = field(default_factory=dict)  # by language; English is shipped
     known: DataFrame | None = None  # fingerprints of earlier runs or an export
     horizon: int | None = None  # articles before this time are refused; microseconds since 1970, UTC
 
     @classmethod
     def read(cls, spark: SparkSession, folder: str, hash_key: str = "") -> CorpusState:
-        """Read an exported folder at any URL that Spark reads.
+        """Read a folder of `dedup export corpus`, at any URL that Spark can read.
 
         `hash_key` is needed if the corpus has a hash key and the folder does not hold it. Raises InputError:
         the folder is incomplete, the hash key is missing or wrong, or the program that exported differs from
@@ -116,14 +116,14 @@ class CorpusState:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options that divide the work and change no result. Raises InputError: a number is out of range."""
+    """Options that divide the work and never change a result. Raises InputError: a number is out of range."""
 
     head_minimum: int = HEAD_MINIMUM  # a round compares at least this number of nodes per key with each other
-    budget: int | None = None  # maximum number of pairs per round, if the head is larger; None: 8 per entry
+    budget: int | None = None  # maximum pairs of a round whose head is above the minimum; None: 8 per entry
     collapse: bool = True  # treat articles with equal fingerprints as one
     partitions: int | None = None  # partitions of shuffled data; None: the session's number
-    edges_in_one_task: int = EDGES_IN_ONE_TASK  # with more pairs, all executors first decide clear duplicates
-    allow_pairs: int | None = None  # more pairs in a round raise an error with the worst keys; None: no limit
+    edges_in_one_task: int = EDGES_IN_ONE_TASK  # above this number of pairs, executors share the decisions
+    allow_pairs: int | None = None  # a round with more pairs raises an error; None: no limit
 
     def __post_init__(self) -> None:
         for name in ("head_minimum", "budget", "partitions", "edges_in_one_task", "allow_pairs"):
@@ -132,16 +132,16 @@ class Options:
                 raise InputError(f"{name} must be at least {low}, not {value}")
 
     def budget_for(self, entries: int) -> int:
-        """Return the maximum number of pairs of a round, for groups with this number of entries."""
+        """Return the maximum number of pairs of a round, if all groups together have `entries` entries."""
         return PAIRS_PER_ENTRY * entries if self.budget is None else self.budget
 
     def configuration(self) -> dict[str, str]:
         return {} if self.partitions is None else {SHUFFLE_PARTITIONS: str(self.partitions)}
 
     def digest(self) -> str:
-        """Return a text that covers all options that must stay equal when a run continues."""
+        """Return, as JSON, the options that must stay the same if a run is continued."""
         values = asdict(self)
-        del values["allow_pairs"]  # this limit may be raised to continue a run that it ended
+        del values["allow_pairs"]  # users may raise this limit to continue a run that it ended
         return json.dumps(values, sort_keys=True)
 
 

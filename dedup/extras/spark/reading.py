@@ -1,4 +1,4 @@
-"""Columns of a DataFrame as fields of articles, and tables of articles that Spark reads.
+"""Find the fields of articles among the columns of a DataFrame, and read tables of articles.
 
 Names of columns, also nested ones, are matched as by the file readers (`dedup.files.naming`). Errors that the
 schema shows are raised here, before Spark reads any row. Executors convert the values, in `rows.py`.
@@ -31,14 +31,14 @@ TEXTS = frozenset(("string",))
 NUMBERS = INTEGERS | {"float", "double", "decimal"}
 TIMESTAMPS = frozenset(("timestamp", "timestamp_ntz", "date"))
 PLAIN = TEXTS | NUMBERS | TIMESTAMPS | {"boolean", "binary"}
-"""Types whose values are passed to Python. For other types Python gets only whether there is a value."""
+"""Types whose values are passed to Python. For other types Python learns only whether there is a value."""
 
 USABLE: dict[str, frozenset[str]] = {
     "source_id": TEXTS | INTEGERS,
     "text": TEXTS,
     **{field: TEXTS | NUMBERS | TIMESTAMPS | {"void"} for field in TIMES},
 }
-"""Types of columns from which a field can be read. Unusable values of unlisted fields are left out."""
+"""Types of columns from which these fields can be read. From other fields, unusable values are left out."""
 
 # Formats that Spark reads and dedup refuses, because Spark silently changes values: its JSON reader replaces
 # lone surrogates by `?`.
@@ -54,10 +54,10 @@ _READER = {
 
 
 def arranged(df: DataFrame, mapping: Mapping[str, str] | None, record_bytes: int) -> tuple[DataFrame, Layout]:
-    """Return the columns that hold fields of articles, renamed to c0, c1, …, with `size`; and their layout.
+    """Return the columns with fields of articles, as c0, c1, …, then the column `size`; and the layout.
 
-    `mapping` maps fields to columns; `publisher.name` is a column within a struct. A row with more bytes of
-    text than `record_bytes` keeps only its source_id. Raises InputError: a required or mapped column is
+    `mapping` maps fields to columns; `publisher.name` means a column within a struct. A row with more bytes
+    of text than `record_bytes` keeps only its source_id. Raises InputError: a required or mapped column is
     missing, repeated or of an impossible type.
     """
     mapping = mapping or {}
@@ -67,7 +67,7 @@ def arranged(df: DataFrame, mapping: Mapping[str, str] | None, record_bytes: int
     plan = {
         field: (mapping[field],) if field in mapping else names
         for field, names in DEFAULT_FIELDS.items()
-        if field != "kept"  # marks do not depend on it
+        if field != "kept"  # marks do not depend on this field
     }
     names = df.columns
     types = [field.dataType for field in df.schema.fields]
@@ -106,7 +106,7 @@ def read_table(
 
     Args:
         path: a file or folder at any address that Spark reads; with the format `table` the name of a table.
-        mapping: from field to column. Columns of times may hold nanoseconds, which Spark alone refuses.
+        mapping: names of columns by field. Times may be in nanoseconds, which Spark alone refuses.
 
     Raises:
         InputError: the table is missing or unreadable, or its files do not agree with each other.
@@ -136,7 +136,7 @@ def kind_of(kind: DataType) -> str:
 
 
 def _path(kind: DataType, rest: str) -> tuple[str, ...] | None:
-    """Return the names that lead to a column within structs, as the schema spells them; None if missing."""
+    """Return the path to a column within structs, in the spelling of the schema; None if it is missing."""
     path: list[str] = []
     within: Any = kind
     for wanted in rest.split("."):
@@ -172,7 +172,7 @@ def _refuse_types(shape: RecordShape, kinds: Sequence[str]) -> None:
 def _bounded(
     cells: Sequence[Column], kinds: Sequence[str], layout: Layout, record_bytes: int
 ) -> list[Column]:
-    """Return the cells in the form that is passed to Python, without the texts of rows that are too long."""
+    """Return the columns that are passed to Python. Rows with too many bytes of text lose their texts."""
     sizes = [
         fn.coalesce(fn.octet_length(cell), fn.lit(0)).cast("bigint")
         for cell, kind in zip(cells, kinds, strict=True)

@@ -1,7 +1,7 @@
 """The marks and stored pairs of every article, from decided nodes (docs/semantics.md, section 5).
 
-Each member of a class (equal fingerprints) gets the pairs of its class with earlier originals. Pairs are
-ranked as in `rules.marks`: rules are numbered in the order of their names, articles in canonical order.
+Articles with equal fingerprints are one node. Each of them gets the pairs of the node with earlier originals.
+Pairs are ranked as in `rules.marks`, because rules are numbered by name, and articles in canonical order.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PINNED = RULES.index(Rule.PINNED)
 def originals(
     edges: DataFrame, gone: DataFrame, members: DataFrame | None, own: DataFrame | None, settings: Settings
 ) -> DataFrame:
-    """Return the pairs stored for each duplicate, with the numbers of articles; schema `ORIGINAL`.
+    """Return the stored pairs of each duplicate with its originals; schema `ORIGINAL`.
 
     `edges`: pairs of related nodes; `gone`: nodes that are duplicates; `members`: articles of classes with
     several articles; `own`: scores of copies within these classes.
@@ -58,7 +58,7 @@ def originals(
 def own_scores(
     nodes: DataFrame, carried: DataFrame, members: DataFrame, gone: DataFrame, settings: Settings
 ) -> DataFrame:
-    """Score the first article of each canonical class with its copies; schema `EDGE`, where a = b."""
+    """Score each canonical node with itself, for the pairs of its copies; schema `EDGE`, where a = b."""
     several = members.where("id = node").select("node").join(gone, "node", "left_anti")
     classes = sized(nodes.join(several, "node", "left_semi"), carried)
     kinds = fn.when(fn.size("buckets") > 0, 1 << CONTENT | 1 << BUCKET).otherwise(1 << CONTENT)
@@ -80,7 +80,7 @@ def best_match(edges: DataFrame, gone: DataFrame) -> DataFrame:
 
 
 def similar(edges: DataFrame, gone: DataFrame, best_match: DataFrame, settings: Settings) -> DataFrame:
-    """Return the pairs stored for each original; schema `SIMILAR`."""
+    """Return the stored pairs of similar originals; schema `SIMILAR`."""
     best = Window.partitionBy("b").orderBy(fn.desc("score"), "rule", "a")
     ranked = _similar(edges, gone).withColumn("rank", fn.row_number().over(best))
     of_earlier = best_match.select(fn.col("id").alias("a"), fn.col("other").alias("best"))
@@ -118,7 +118,7 @@ def marks(
 
 
 def matches(articles: DataFrame, originals: DataFrame, similar: DataFrame) -> DataFrame:
-    """Return the stored pairs with source_ids; schema `MATCH`."""
+    """Return the stored pairs with source_ids instead of numbers; schema `MATCH`."""
     copies = originals.select(
         "id",
         fn.col("original").alias("other"),
@@ -136,7 +136,7 @@ def matches(articles: DataFrame, originals: DataFrame, similar: DataFrame) -> Da
 
 
 def _with_ends(edges: DataFrame, gone: DataFrame) -> DataFrame:
-    """Add columns a_out and b_out: true if node a, or node b, is a duplicate."""
+    """Add the columns a_out and b_out, which say whether node a and node b are duplicates."""
     for end in ("a", "b"):
         out = gone.select(fn.col("node").alias(end), fn.lit(True).alias("out"))
         edges = edges.join(out, end, "left").withColumn(f"{end}_out", fn.coalesce("out", fn.lit(False)))
@@ -161,7 +161,7 @@ def _rule_name() -> Column:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The marks of a corpus; Spark reads the tables from the folder of the steps when they are used."""
+    """The marks of a corpus. Spark reads the tables from the folder of the steps each time they are used."""
 
     marks: DataFrame
     matches: DataFrame
@@ -171,7 +171,7 @@ class Result:
     report: dict[str, Any]  # as in `run.json`: settings, digests, versions, counts, steps and rounds
 
     def write(self, output: str) -> None:
-        """Write all tables as Parquet, and `run.json`, to any URL that Spark writes; replaces older files.
+        """Write the tables (Parquet) and `run.json` to a folder at any URL. Older files are replaced.
 
         If `output` is not on this machine, `run.json` is a folder with one file of text.
         """

@@ -1,11 +1,11 @@
 """Rounds that decide which nodes are duplicates, and find every pair that a mark depends on.
 
-A node is a class of articles with equal fingerprints; nodes with a common key are candidates. Rounds work on
-undecided nodes. A node is *eligible* if it is among the first `head` nodes of each of its keys; its earlier
-candidates are then eligible, too. HEAD scores newly eligible nodes with their earlier candidates. DECIDE
-finds which eligible nodes are canonical, and which are *out* (duplicates). STAR compares new canonical nodes
-with their remaining candidates, of which later duplicates are out. Each part is one step. A story of n copies
-costs the pairs of a head, and n pairs for each canonical node.
+A node is a class of articles with equal fingerprints. Nodes with a common key are candidates. A node becomes
+*eligible* when it is among the first `head` undecided nodes of each of its keys. Its earlier candidates are
+then eligible, too. A round has three parts. HEAD scores newly eligible nodes with their earlier candidates.
+DECIDE finds which eligible nodes are canonical, and which are *out* (duplicates). STAR scores new canonical
+nodes with all other candidates, and marks later duplicates as out. So a story of n copies costs the pairs of
+one head, and n pairs for each canonical node, not n (n - 1) / 2 pairs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Decided:
 
 @dataclass
 class Rounds:
-    """All rounds of a run; each part of a round is one step."""
+    """All rounds of a run. Each table that a round makes is one step."""
 
     steps: SparkSteps
     nodes: DataFrame
@@ -59,7 +59,7 @@ class Rounds:
         return Decided(self.steps.tables(self._edges, EDGE), gone, self._report)
 
     def _round(self, number: int, places: DataFrame) -> DataFrame | None:
-        """Do a round. Return the groups of the nodes that are still undecided, or None if there are none."""
+        """Do a round. Return the groups of the nodes that are still undecided; None after the last round."""
         histogram = histogram_of(key_sizes(places))
         head = head_of(histogram, self.options.head_minimum, self.budget)
         last = head >= max(histogram, default=0)
@@ -111,7 +111,7 @@ class Rounds:
         return self._scored(number, "head", one.join(other, ["kind", "key"]).where("a < b"), about)
 
     def _scored(self, number: int, part: str, joined: DataFrame, about: dict[str, Any]) -> DataFrame:
-        """Return the related pairs among pairs of nodes that were joined by common keys."""
+        """Score the pairs in `joined`, whose nodes share keys, and return the related pairs."""
         pairs, edges = self._name(number, f"{part}-pairs"), self._name(number, part)
         candidates = self.steps.table(pairs, lambda: pairs_of(joined, self.settings), PAIR)
         found = self.steps.table(edges, lambda: score_pairs(candidates, self.nodes, self.settings), EDGE)
@@ -122,13 +122,13 @@ class Rounds:
     # DECIDE: find the duplicates among eligible nodes
 
     def _decide(self, number: int, edges: DataFrame, last: bool) -> list[str]:
-        """Decide the eligible nodes. Return the names of the steps that list nodes that are out or wait."""
+        """Decide which eligible nodes are out or must wait. Return the names of the steps with them."""
         step = self._name(number, "open")
         self.steps.table(step, lambda: self._open(number, edges, last), OPEN)
         found: list[str] = []
         while self.steps.rows(step) > self.options.edges_in_one_task:
             left = self._peel(number, len(found) + 1, step)
-            # If no node is surely canonical, the later nodes of the remaining pairs wait for a later round.
+            # If peeling decides no node, the later nodes of the remaining pairs wait for a later round.
             if left is None:
                 break
             step = left
@@ -140,7 +140,7 @@ class Rounds:
         return found
 
     def _fates(self, number: int, step: str) -> DataFrame:
-        """Decide the later nodes of the remaining pairs in one task; all wait if there are too many pairs."""
+        """Decide the later node of each remaining pair in one task. If there are too many pairs, all wait."""
         edges = self.steps.tables([step], OPEN)
         if self.steps.rows(step) <= self.options.edges_in_one_task:
             return edges.repartition(1).mapInArrow(partial(fates, number=number), FATE)
@@ -159,7 +159,7 @@ class Rounds:
         return found.join(eligible, "a", "left").withColumn("free", fn.col("round").isNotNull())
 
     def _peel(self, number: int, turn: int, step: str) -> str | None:
-        """Mark the duplicates of surely canonical nodes as out. Return the step of the remaining pairs."""
+        """Mark duplicates of nodes without earlier duplicates as out. Return the step of the other pairs."""
         edges = self.steps.tables([step], OPEN)
         name = self._name(number, f"peel-{turn}")
         first = edges.where("free").select("a").join(edges.select(_as("b", "a")), "a", "left_anti").distinct()
@@ -197,7 +197,7 @@ class Rounds:
     # STAR: compare new canonical nodes with all other nodes of their keys
 
     def _star(self, number: int, canonical: str, about: dict[str, Any]) -> str:
-        """Compare each new canonical node with its other candidates. Return the step of new duplicates."""
+        """Compare each new canonical node with its other candidates. Return the step with new duplicates."""
         new = self.steps.tables([canonical], ELIGIBLE)
         centres = self.groups.join(new, "node").select(
             "kind", "key", _as("node", "c"), _as("packed", "packed_c"), _as("round", "since")
@@ -211,7 +211,7 @@ class Rounds:
             )
         joined = _star_pairs(never, centres, "x > c")
         if self.members is not None and self._gone:
-            # A duplicate that is earlier than a canonical node is compared if it has copies that are later.
+            # An earlier duplicate is compared with a canonical node, too, if the duplicate has later copies.
             gone = self.steps.tables(self._gone, FATE).where("out").select("node", _as("round", "gone"))
             late = self.members.where("id = node").select("node", "last").join(gone, "node")
             joined = joined.union(
@@ -266,8 +266,8 @@ def _as(name: str, other: str) -> Any:
 
 WORST_SHOWN = 5  # number of keys in the message about too many pairs
 
-# Pairs that miss a threshold by less than this margin are scored, too: `rules.pairs` decides by a division,
-# and the products here may be rounded differently.
+# The filter below multiplies, but `rules.pairs` divides, so rounding may differ. Pairs that miss a threshold
+# by less than this margin pass the filter, and `rules.pairs` decides about them.
 MARGIN = 1e-9
 
 
@@ -277,12 +277,12 @@ def key_sizes(groups: DataFrame) -> DataFrame:
 
 
 def histogram_of(sizes: DataFrame) -> dict[int, int]:
-    """Return the number of keys by their number of nodes."""
+    """Return a map from each number of nodes to the number of keys with that many nodes."""
     return {row[0]: row[1] for row in sizes.groupBy("nodes").agg(fn.count("*")).collect()}
 
 
 def check_allowed(joined: DataFrame, allowed: int) -> None:
-    """Raise a WorkError with the worst keys if `joined` (kind, key, nodes, pairs) has too many pairs."""
+    """Raise a WorkError that names the keys with most pairs, if `joined` has more pairs than allowed."""
     pairs = fn.col("pairs").cast("decimal(38,0)")
     joined = joined.withColumn("pairs", pairs)
     total = joined.agg(fn.sum("pairs")).collect()[0][0] or 0
@@ -299,7 +299,7 @@ def check_allowed(joined: DataFrame, allowed: int) -> None:
 
 
 def pairs_of(joined: DataFrame, settings: Settings) -> DataFrame:
-    """Count the keys that the nodes of a pair share, for pairs that may be related; schema `PAIR`."""
+    """Count the shared keys of each pair, and return the pairs that may be related; schema `PAIR`."""
     # Signatures are large, so they are joined later, only to the pairs that remain here.
     counted = joined.groupBy("a", "b").agg(
         fn.sum(fn.when(fn.col("kind") == SENTENCE, 1).otherwise(0)).cast("int").alias("shared"),
@@ -311,7 +311,7 @@ def pairs_of(joined: DataFrame, settings: Settings) -> DataFrame:
 
 
 def _possible(settings: Settings) -> Column:
-    """Return a condition that excludes pairs that share only sentences, and too few of them to be related."""
+    """Return a condition that excludes pairs that share only sentences, but too few to be related."""
     (sentences_a, shingles_a), (sentences_b, shingles_b) = (
         (fn.shiftright(name, 32), fn.col(name).bitwiseAND(fn.lit(0xFFFFFFFF)))
         for name in ("packed_a", "packed_b")

@@ -1,7 +1,7 @@
 """Work of the executors: turn batches of Arrow into articles, and articles into fingerprints.
 
-The functions of the file readers convert the values. This module runs in Spark's Python workers, and imports
-no module of a database or of Spark.
+Values are converted as in files that dedup reads. This module runs in Spark's Python workers, and imports no
+module of a database or of Spark.
 """
 
 from __future__ import annotations
@@ -40,37 +40,37 @@ READ = "refused string, repaired array<string>"
 """Columns that `fingerprinted` adds to the columns of a fingerprint."""
 
 SAME = "source_id string, published_at long, added_at long, moved boolean, repaired array<string>"
-"""The rows of `unchanged`: articles that keep their fingerprints; `moved`: one of their times changed."""
+"""Schema of the articles that keep their known fingerprints. `moved` is true if one of the times changed."""
 
-COLUMN = "name string, nanoseconds boolean"  # the rows of `columns_of_files`
+COLUMN = "name string, nanoseconds boolean"  # schema of the rows that `columns_of_files` yields
 NO_PLACE = "added_at is missing, and there is no published_at that could give the article its place"
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The places of an article's fields in a row."""
+    """The layout of a row: which columns (cells c0, c1, …) hold which fields of an article."""
 
-    shape: RecordShape  # its keys are numbers of cells
+    shape: RecordShape  # the fields, with the numbers of their cells
     cells: int  # the number of columns c0, c1, …
-    structs: frozenset[int]  # cells reduced to a boolean: whether there is a struct
-    lists: frozenset[int]  # cells reduced to a boolean: whether there is a list or another value
+    structs: frozenset[int]  # cells that only tell whether a struct is present
+    lists: frozenset[int]  # cells that only tell whether a list or another value is present
 
     def places(self, field: str) -> list[int]:
-        """Return the cells that may hold a field, in the order in which they are tried."""
+        """Return the numbers of the cells that may hold a field, in the order in which they are tried."""
         return [option.key for option in dict(self.shape.fields).get(field, ())]
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The parameters of an executor. Spark pickles them with the function, so no plan shows the hash key."""
+    """Parameters for executors. Spark pickles them with the function, so no plan shows the hash key."""
 
     layout: Layout
     settings: Settings
     models: Mapping[str, PunktModel]
-    added_at: datetime  # `added_at` of articles without one
-    added_at_counts: bool  # the caller gave `added_at`, so it may decide an article's place in the order
+    added_at: datetime  # given to articles that have no `added_at`
+    added_at_counts: bool  # the user chose `added_at`, so it may decide an article's place in the order
     record_bytes: int  # rows with more bytes of text are refused
-    unicode_version: str = UNICODE_VERSION  # of the driver, like `revision`
+    unicode_version: str = UNICODE_VERSION  # version on the driver; so is `revision`
     revision: int = ALGORITHM_REVISION
 
     def check(self) -> None:
@@ -90,11 +90,11 @@ class Recipe:
 
 @dataclass(slots=True)
 class InputRow:
-    source_id: str | None  # also of a refused row, if the row has a source_id
+    source_id: str | None  # None: the row was refused, and has no usable source_id
     article: Article | None = None
-    refused: str | None = None  # the reason
+    refused: str | None = None  # reason for refusing the row
     repaired: Sequence[str] = ()  # reasons why optional fields were left out
-    added_at: datetime | None = None  # of the article, or of the recipe
+    added_at: datetime | None = None  # from the article, or else from the recipe
 
 
 def fingerprinted(recipe: Recipe, batches: Iterable[Any]) -> Iterator[Any]:
@@ -222,12 +222,12 @@ def _batch(rows: Sequence[InputRow], made: Fingerprints) -> Any:
 
 
 def _offsets(has: npt.NDArray[np.bool_], length: int) -> npt.NDArray[np.int32]:
-    """Return Arrow offsets of rows: where `has` is true, a row has `length` elements, and elsewhere none."""
+    """Return Arrow offsets of rows that have `length` elements if `has` is true, and otherwise none."""
     return np.cumsum([0, *np.where(has, length, 0)], dtype=np.int32)
 
 
 def _binary(values: npt.NDArray[np.uint8], has: npt.NDArray[np.bool_]) -> Any:
-    """Return rows of bytes as an Arrow array; rows without a value are empty."""
+    """Return rows of bytes as an Arrow array. Rows for which `has` is false are empty."""
     offsets = _offsets(has, values.shape[1])
     buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(values[has].tobytes())]
     return pa.Array.from_buffers(pa.binary(), len(has), buffers)

@@ -1,4 +1,4 @@
-"""Schemas of the tables between the steps, as texts that Spark parses. `exchange.py` has input and result."""
+"""Schemas of the tables between the steps, as texts for Spark. `exchange.py` has the schemas of results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dedup.rules.pair import Relation
 
 SENTENCE, BUCKET, CONTENT = 0, 1, 2
 PIN_KINDS = {Relation.DUPLICATE: 3, Relation.SIMILAR: 4, Relation.UNRELATED: 5}
-"""Kinds of keys that make two nodes candidates; bits of `kinds`, too. A pinned pair has its number as key."""
+"""Kinds of keys. Nodes with a common key are candidates. The key of a pinned pair is the pair's number."""
 
 KIND_NAMES = ("sentence", "bucket", "content", *("pinned pair",) * len(PIN_KINDS))
 
@@ -38,19 +38,19 @@ ORDERED = (
     "place long, source_id string, content_hash long, sentence_hashes array<long>, signature binary,"
     " buckets array<long>, shingle_count int"
 )
-"""The articles in canonical order; `place` holds two numbers: of the partition, and of the row in it."""
+"""The articles in canonical order. `place` holds the number of a partition, and of a row within it."""
 
 PINNED = "number long, a long, b long, kind int"
-"""Pinned pairs with their numbers, the earlier article first; `kind` is the kind of the pair's key."""
+"""Pinned pairs: their number, their earlier article `a`, later article `b`, and the kind of their key."""
 
 MEMBER = "id long, node long, last long, weight long"
-"""Articles of classes with several articles: the class's first and last article, and its size as `weight`."""
+"""Articles `id` that share a fingerprint: first article (`node`), last article and size of their class."""
 
 NODE = (
     "node long, last long, weight long, content_hash long, sentence_hashes array<long>, signature binary,"
     " buckets array<long>, shingle_count int"
 )
-"""Classes of equal fingerprints, named by their first article."""
+"""Classes of articles with equal fingerprints. `node`: first article; `last`: last; `weight`: size."""
 
 CARRIED = "node long, common int"  # nodes with common sentences, and the number of these sentences
 
@@ -65,7 +65,7 @@ PAIR = "a long, b long, shared int, kinds int, packed_a long, packed_b long"
 SCORES = "score double, sentence_jaccard double, signature_jaccard double, containment double"
 
 EDGE = f"a long, b long, duplicate boolean, rule int, {SCORES}"
-"""Pairs of related nodes. `rule`: index in `rules.pairs.RULES`, which sorts as the names of rules do."""
+"""Pairs of related nodes. `rule`: index in `rules.pairs.RULES`, which is sorted by name."""
 
 OPEN = "a long, b long, free boolean"
 """Pairs of duplicates in which both nodes are undecided; `free`: the earlier node is eligible."""
@@ -74,13 +74,13 @@ FATE = "node long, out boolean, round int"
 """Nodes that are out because they are duplicates, or that wait for a later round."""
 
 ORIGINAL = f"id long, original long, rule int, {SCORES}, rank int"
-"""Pairs stored for each duplicate, with the numbers of articles; `rank` 1: the pair with its original."""
+"""Stored pairs of duplicates with originals. The pair of `rank` 1 names the original in the mark."""
 
 SIMILAR = f"id long, other long, rule int, {SCORES}, best_match boolean"
-"""Pairs stored for each original, the later article first."""
+"""Stored pairs of similar originals, the later article first."""
 
 BEST_MATCH = "id long, other long, rule int, score double"
-"""The best match of an original, earlier or later."""
+"""The best match `other` of an original `id`. It may be earlier or later."""
 
 
 def columns(schema: str) -> list[str]:

@@ -32,7 +32,7 @@ def _related(table: dict[str, pa.Array], settings: Settings) -> pa.RecordBatch:
     scored = _scored(table, kinds, settings)
     found, duplicate = scored.related(settings), scored.duplicates(settings)
     rule = scored.rules(settings).astype(np.int32)
-    # A pin replaces the relation, never the scores (section 4).
+    # A pin replaces the relation, never the scores (docs/semantics.md, section 4).
     for relation, kind in PIN_KINDS.items():
         pinned = kinds >> kind & 1 == 1
         found[pinned] = relation is not Relation.UNRELATED
@@ -82,7 +82,7 @@ def _numbers(column: pa.Array) -> Bigints:
 def fates(batches: Iterable[pa.RecordBatch], number: int) -> Iterator[pa.RecordBatch]:
     """Yield the eligible nodes that are not canonical; schema `FATE`.
 
-    `batches`, of schema `OPEN`, hold all pairs of undecided duplicates; their later nodes are eligible.
+    `batches` (schema `OPEN`) hold all pairs of undecided duplicates. The later node of a pair is eligible.
     """
     tables = [[column.to_numpy(zero_copy_only=False) for column in batch.columns] for batch in batches]
     if not tables:
@@ -90,9 +90,9 @@ def fates(batches: Iterable[pa.RecordBatch], number: int) -> Iterator[pa.RecordB
     earlier, later, free = (np.concatenate(column) for column in zip(*tables, strict=True))
     order = np.argsort(later, kind="stable")
     earlier, later = earlier[order], later[order]
-    # A node is out if one of its earlier duplicates is canonical. A node is canonical if all of them are out.
-    # Else it waits. In canonical order one visit decides each node. A node without an earlier duplicate is
-    # canonical if it is eligible, and waits otherwise.
+    # A node is out if one of its earlier duplicates is canonical. It is canonical if all its earlier
+    # duplicates are out. Otherwise it waits. One visit of each node in canonical order is enough. A node
+    # without an earlier duplicate is canonical if it is eligible, and waits otherwise.
     out: set[int] = set()
     waiting: set[int] = set(earlier[~free[order].astype(np.bool_)].tolist())
     starts, counts = runs(later)

@@ -1,7 +1,7 @@
-"""The steps of a run, each written before the next begins, so that a killed run can continue.
+"""The steps of a run. Each is written before the next begins, so that a killed run can continue.
 
 A step writes a Parquet table `work/NAME/data`, then a marker `work/NAME/done` of one row. A step without a
-marker is done again. Only Spark reads and writes, so the folder can be anywhere, and the session remote.
+marker is done again. Only Spark reads and writes files, so the folder and the session can be remote.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dedup.base.errors import WorkError
 from dedup.extras.spark.schema import columns
 
 MARKER = "digest string, rows long, seconds double"
-"""The digest of a step's input, the rows of its table, and the seconds that it took."""
+"""Columns of a marker: digest of the step's input, number of rows of its table, and its duration."""
 
 Told = Callable[[str, float, int], object]  # called after each step with its name, seconds and rows
 
@@ -37,12 +37,12 @@ class SparkSteps:
     work: str  # any URL that Spark writes; two runs at once would overwrite each other's steps
     digest: str  # digest of everything that steps depend on, except earlier steps
     told: Told | None = None
-    done: dict[str, Step] = field(default_factory=dict)  # by name, in the order of their use
+    done: dict[str, Step] = field(default_factory=dict)  # finished steps by name, in the order of first use
 
     def table(self, name: str, build: Callable[[], DataFrame], schema: str | None = None) -> DataFrame:
         """Return the table of a step, which `build` makes unless the step is finished.
 
-        Without `schema` the columns are as in the files. Raises WorkError: the step belongs to another run.
+        Without `schema`, the files decide the columns. Raises WorkError: the step belongs to another run.
         """
         if name not in self.done:
             found = self._marker(name)
@@ -55,7 +55,7 @@ class SparkSteps:
         """Return the rows of several finished steps with one schema; an empty table if no step is named."""
         if not names:
             if schema is None:
-                raise ValueError("no table and no schema")
+                raise ValueError("a schema is needed if no step is named")
             return self.spark.createDataFrame([], schema)
         reader = self.spark.read if schema is None else self.spark.read.schema(schema)
         return reader.parquet(*(f"{self.work}/{name}/data" for name in names))

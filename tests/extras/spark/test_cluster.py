@@ -66,7 +66,7 @@ def test_an_export_says_what_is_in_it(dedup: Dedup, result: Path) -> None:
     assert dedup("export", "corpus", "known").code == 2
     dedup("settings", "set", "hash_key=random")
     said = dedup("export", "corpus", "keyed")
-    assert "left out 5 articles without a current fingerprint, which the cluster reads: a" in said.err
+    assert "left out 5 articles without a current fingerprint; the cluster reads them: a" in said.err
     assert "the corpus has a hash key, which is not in the folder" in said.err
     found = json.loads(dedup("export", "corpus", "with", "--include-hash-key", "--json").out)
     assert (found["with_key"], found["left_out"], found["left_out_ids"][:2]) == (True, 5, ["a0", "a1"])

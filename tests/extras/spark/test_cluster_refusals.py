@@ -267,7 +267,7 @@ def test_behind_a_pooler_it_asks_for_the_server(
         return connection
 
     monkeypatch.setattr(Database, "connect", lent)
-    with pytest.raises(InputError, match=r"is behind a pooler .*: connect to the server"):
+    with pytest.raises(InputError, match=r"is behind a pooler .*: connect directly to the server"):
         cluster_import.run(corpus, result().write(tmp_path / "result"))
 
 

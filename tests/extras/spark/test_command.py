@@ -224,10 +224,10 @@ def test_every_command_of_the_page_works(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--set", "bands"], "--set wants NAME=VALUE"),
-        (["--set", "hash_key=x"], "the hash key has an option of its own"),
+        (["--set", "bands"], "--set needs NAME=VALUE"),
+        (["--set", "hash_key=x"], "for the hash key, use --hash-key"),
         (["--set", "nothing=1"], "unknown setting 'nothing'"),
-        (["--corpus", "known", "--set", "bands=8"], "--corpus has its own settings"),
+        (["--corpus", "known", "--set", "bands=8"], "--corpus excludes --set"),
         (["--remote", "sc://x", "--master", "local"], "exclude each other"),
     ],
 )

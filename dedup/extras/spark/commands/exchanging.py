@@ -27,8 +27,8 @@ def export_corpus(
 
     With the export, the Spark engine reads only texts that are new or changed. The export shows the corpus at
     one moment; other commands can run meanwhile. The folder contains no texts, and only you can read it. If
-    you stop an export, no folder is left. Articles without a current fingerprint are left out, and some are
-    named. Needs the extra `parquet`.
+    you stop an export, no folder is left. The export leaves out articles without a current fingerprint, and
+    prints the source_ids of some of them. Needs the extra `parquet`.
 
     Whoever knows the hash key can write texts whose hashes collide. If you leave the key out of the folder,
     give the key to the cluster yourself.
@@ -41,7 +41,7 @@ def export_corpus(
     with corpus() as dd, stopping() as stop, progress_bar() as bar:
         report = dd.export_corpus(folder, hash_key=include_hash_key, progress=bar, stop=stop.is_set)
     if report.stopped:
-        output.say(f"stopped as asked; there is no folder {folder}")
+        output.say(f"stopped as asked; the folder {folder} was not written")
         unfinished()
     if json:
         output.write_json(report.as_dict())
@@ -52,7 +52,7 @@ def export_corpus(
     if report.left_out:
         named = ", ".join(report.left_out_ids[:3]) + (" …" if report.left_out > 3 else "")
         articles = counted(report.left_out, "article")
-        output.say(f"left out {articles} without a current fingerprint, which the cluster reads: {named}")
+        output.say(f"left out {articles} without a current fingerprint; the cluster reads them: {named}")
     if report.keyed:
         output.say(
             "the folder contains the secret hash key: keep others from reading it"

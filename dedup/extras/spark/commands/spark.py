@@ -1,4 +1,4 @@
-"""Command `dedup spark`: compute marks with Spark, without a database; or estimate the cost of such a run."""
+"""Commands `dedup spark run`, which computes marks without a database, and `dedup spark estimate`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dedup.extras.spark.failures import explained
 if TYPE_CHECKING:
     from dedup.extras.spark.options import CorpusState
 
-SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")  # Packages of the extra `spark`
+SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")  # packages of the extra `spark`
 
 # If Spark runs on one machine, it accepts connections only from this machine, and serves no web page.
 LOCAL = {
@@ -34,7 +34,7 @@ LOCAL = {
 
 QUIET = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
 
-PARTITIONS_PER_CORE = 2  # For shuffled data on one machine; each of Spark's default 200 would have few rows
+PARTITIONS_PER_CORE = 2  # on one machine; with Spark's default of 200 partitions, each would have few rows
 
 spark_app = typer.Typer(
     no_args_is_help=True,
@@ -50,7 +50,7 @@ InputOption = Annotated[
     str, Option("--input", metavar="PATH", help="Table of articles, at any address that Spark reads.")
 ]
 TableFormatOption = Annotated[
-    str, Option("--format", help="parquet; delta, iceberg, orc if Spark has it; table: --input is its name.")
+    str, Option("--format", help="parquet, delta, iceberg or orc; table: --input is the name of a table.")
 ]
 CorpusOption = Annotated[
     str | None,
@@ -67,7 +67,7 @@ AddedOption = Annotated[
     Option("--added-at", help="Time for articles without added_at, such as 2026-11-20; default: now."),
 ]
 MasterOption = Annotated[
-    str | None, Option("--master", help="Master of Spark; default: from spark-submit, or else local[*].")
+    str | None, Option("--master", help="Master URL of Spark; default: from spark-submit, or else local[*].")
 ]
 RemoteOption = Annotated[
     str | None, Option("--remote", metavar="URL", help="Server of Spark Connect, such as sc://host.")
@@ -84,7 +84,7 @@ def run(
     out: Annotated[str, Option("--output", metavar="DIR", help="Folder for the tables of the result.")],
     work: Annotated[
         str | None,
-        Option(metavar="DIR", help="Folder for finished steps; default: the output's name with `.work`."),
+        Option(metavar="DIR", help="Folder for finished steps; default: the name of --output plus `.work`."),
     ] = None,
     format_: TableFormatOption = "parquet",
     map_: MapOption = None,
@@ -93,7 +93,7 @@ def run(
     hash_key_: HashKeyOption = None,
     added_at: AddedOption = None,
     allow_pairs: Annotated[
-        int | None, Option(min=0, help="Stop before a round with more pairs; show the keys with most pairs.")
+        int | None, Option(min=0, help="Stop before a round with more pairs than this; show the worst keys.")
     ] = None,
     partitions: PartitionsOption = None,
     master: MasterOption = None,
@@ -171,8 +171,8 @@ def estimate_(
 ) -> None:
     """Estimate the cost of a run: number of texts, pairs and bytes, and the keys with most pairs.
 
-    Texts that share a key (a sentence or a hash) are pairs. They are read and grouped by keys, not compared.
-    `--sample` estimates the figures from a share of the articles, which misses keys that few texts share.
+    Two texts that share a key (a sentence or a hash) are a pair. The estimate groups texts by key, without
+    comparing pairs. With `--sample` it reads a share of the articles, and misses keys that few texts share.
 
     **Example**
 
@@ -267,12 +267,12 @@ def _given(
 
 def _settings(values: list[str] | None, key: str | None, folder: str | None) -> Settings:
     if folder and values:
-        raise InputError("--corpus has its own settings: change the settings in Postgres, and export again")
+        raise InputError("--corpus excludes --set: change the settings in Postgres, and export again")
     found: dict[str, Any] = {}
     for pair in values or ():
         name, equals, value = pair.partition("=")
         if not equals or name == "hash_key":
-            raise InputError(f"--set wants NAME=VALUE, not {name!r}; the hash key has an option of its own")
+            raise InputError(f"--set needs NAME=VALUE, not {name!r}; for the hash key, use --hash-key")
         found[name] = value
     if key == "random":
         raise InputError("fingerprints made with a random key fit no corpus: pass the key of the corpus")

@@ -18,8 +18,8 @@ SELECT source_id, other_source_id, relation FROM dedup.pair_pin
 SELECT count(*) FROM dedup.article_mark WHERE NOT archived
 
 -- name: fingerprints
--- Select the articles inside the window: times, digest of the text, and fingerprint or reason of the failure. `known`
--- is true if there is a reason, or a fingerprint of the version wanted for the language, and the text is unchanged.
+-- Select times, text digest, and fingerprint or failure reason of the articles inside the window. `known` is true if
+-- the text is unchanged, and there is a failure reason, or a fingerprint of the version wanted for the language.
 SELECT a.source_id, (extract(epoch FROM a.published_at) * 1000000)::bigint,
        (extract(epoch FROM a.added_at) * 1000000)::bigint, b.digest, v.version, coalesce(f.content_hash, 0),
        coalesce(f.sentence_hashes, '{}'), coalesce(f.signature, ''), coalesce(f.buckets, '{}'),
@@ -32,7 +32,7 @@ LEFT JOIN dedup.fingerprint f
 CROSS JOIN LATERAL (
     SELECT CASE WHEN a.status = 'failed' AND %(failures)s THEN a.reason END AS reason,
            f.article_id IS NOT NULL OR a.status = 'failed' AND %(failures)s AS known) AS k
--- The text in an attached table may have changed, and `text_hash` of the article may still be the old hash.
+-- The text in an attached table may have changed, while `text_hash` is still the hash of the old text.
 LEFT JOIN LATERAL (
     SELECT ${digest} AS digest,
            a.text_hash IS NULL OR a.text_hash = sha256(convert_to(t.text, 'UTF8')) AS same
@@ -58,7 +58,7 @@ CREATE TEMPORARY TABLE import_match (
 CREATE TEMPORARY TABLE import_common (sentence_hash bigint, carriers bigint, effective_stories double precision)
 
 -- name: stage_articles
--- Make a temporary table for the result's articles; `place` numbers the rows of the result's table `fingerprint`.
+-- Make a temporary table for the result's articles; `place`: row number in the result's table `fingerprint`.
 CREATE TEMPORARY TABLE import_article (
     place bigint, source_id text COLLATE "C", published_at bigint, added_at bigint, reason text COLLATE "C",
     text_digest bytea)
@@ -68,7 +68,7 @@ CREATE TEMPORARY TABLE import_article (
 SELECT atttypid FROM pg_attribute WHERE attrelid = %(table)s::regclass AND attnum > 0 ORDER BY attnum
 
 -- name: stage_fingerprints
--- Make a temporary table for the result's fingerprints; `article_id` holds the place of an article, not an id.
+-- Make a temporary table for the result's fingerprints; `article_id` is the `place` in import_article, not an id.
 CREATE TEMPORARY TABLE import_fingerprint (LIKE dedup.fingerprint INCLUDING DEFAULTS, PRIMARY KEY (article_id))
 
 -- name: analyze_staged
@@ -137,26 +137,26 @@ WHERE NOT a.archived
 SELECT source_id FROM pg_temp.import_row WHERE archived OR own_time < %(horizon)s::timestamptz
 
 -- name: other_text
--- Find articles whose text, title or language here differs from the result's.
+-- Find articles whose text, title or language differs between the result and the corpus.
 SELECT a.source_id
 FROM pg_temp.import_row r JOIN dedup.article a USING (id) CROSS JOIN LATERAL (SELECT ${text} AS text OFFSET 0) AS t
 WHERE r.text_digest IS DISTINCT FROM ${digest}
 
 -- name: other_time
--- Find articles whose canonical time here differs from the result's.
+-- Find articles whose canonical time differs between the result and the corpus.
 SELECT source_id FROM pg_temp.import_row WHERE own_time <> time
 
 -- name: other_version
--- Find articles with a fingerprint of another version than this corpus wants.
+-- Find articles of the result whose fingerprint is not of the version that this corpus wants.
 SELECT source_id FROM pg_temp.import_row
 WHERE id IS NOT NULL AND failure IS NULL AND version IS DISTINCT FROM wanted_version
 
 -- name: readable
--- Find articles that failed in the cluster, and have a fingerprint here.
+-- Find articles that failed in the cluster, but have a fingerprint in this corpus.
 SELECT source_id FROM pg_temp.import_row WHERE status = 'failed' AND stored_version = wanted_version
 
 -- name: other_fingerprint
--- Find articles whose fingerprint here differs from the result's, though both have the same version.
+-- Find articles whose fingerprint differs between the result and the corpus, though both have the same version.
 SELECT r.source_id FROM pg_temp.import_row r
 JOIN dedup.fingerprint s ON s.article_id = r.id AND s.revision = r.revision AND s.version = r.version
 JOIN pg_temp.import_fingerprint f ON f.article_id = r.place
@@ -164,14 +164,14 @@ WHERE (s.content_hash, s.sentence_hashes, s.signature, s.buckets, s.word_count, 
     IS DISTINCT FROM (f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.word_count, f.shingle_count)
 
 -- name: unmatched
--- Find articles with a mark and no fingerprint, or the reverse.
+-- Find articles of the result with a mark and no fingerprint, or with a fingerprint and no mark.
 SELECT source_id FROM pg_temp.import_row WHERE place IS NULL
 UNION ALL
 SELECT n.source_id FROM pg_temp.import_article n
 WHERE NOT EXISTS (SELECT FROM pg_temp.import_mark m WHERE m.source_id = n.source_id)
 
 -- name: contradicting_marks
--- Find articles with a mark whose values contradict each other, the fingerprint or the mark of the original.
+-- Find articles whose mark contradicts itself, the article's fingerprint, or the mark of the original.
 SELECT r.source_id
 FROM pg_temp.import_row r LEFT JOIN pg_temp.import_mark o ON o.source_id = r.duplicate_of
 WHERE r.status NOT IN ('unique', 'similar', 'duplicate', 'failed')
@@ -181,7 +181,7 @@ WHERE r.status NOT IN ('unique', 'similar', 'duplicate', 'failed')
    OR r.status = 'failed' AND (r.reason, r.score) IS DISTINCT FROM (r.failure, NULL)
 
 -- name: known
--- Make the table of articles by id, with the id of the original; `place`: the place of a new fingerprint, or null.
+-- Make the table of articles and their originals by id. `place` is null unless the article's fingerprint is new.
 CREATE TEMPORARY TABLE import_known AS
 SELECT r.id, r.revision, r.source_id, r.time, r.status, o.id AS original, r.score, r.reason,
        CASE WHEN r.failure IS NULL AND r.stored_version IS DISTINCT FROM r.wanted_version THEN r.place END AS place
@@ -217,7 +217,7 @@ ANALYZE pg_temp.import_known, pg_temp.import_pair
 SELECT (SELECT count(*) FROM pg_temp.import_match) - (SELECT count(*) FROM pg_temp.import_pair)
 
 -- name: contradicting_pairs
--- Find pairs that contradict the marks, by their later articles.
+-- Find the later articles of pairs that contradict the marks.
 SELECT a.source_id FROM pg_temp.import_pair p
 JOIN pg_temp.import_known a ON a.id = p.article_id
 JOIN pg_temp.import_known o ON o.id = p.other_id
@@ -230,7 +230,7 @@ WHERE o.status NOT IN ('unique', 'similar') OR a.status = 'failed'
    OR (a.time, a.source_id) <= (o.time, o.source_id)
 
 -- name: paired_twice
--- Find repeated pairs, by their later articles.
+-- Find the later articles of pairs that the result has more than once.
 SELECT min(a.source_id) FROM pg_temp.import_pair p JOIN pg_temp.import_known a ON a.id = p.article_id
 GROUP BY p.article_id, p.other_id HAVING count(*) > 1
 
@@ -240,7 +240,7 @@ SELECT min(o.source_id) FROM pg_temp.import_pair p JOIN pg_temp.import_known o O
 WHERE p.best_match GROUP BY p.other_id HAVING count(*) > 1
 
 -- name: marks_disagree
--- Find articles with a mark that does not follow from the pairs; `bookkeeping.py` checks stored marks in this way.
+-- Find articles whose mark does not follow from the pairs. `bookkeeping.py` checks stored marks in the same way.
 SELECT r.source_id FROM pg_temp.import_known r
 LEFT JOIN LATERAL (
     SELECT p.relation, p.score, p.rule FROM pg_temp.import_pair p
@@ -254,7 +254,7 @@ WHERE r.status <> 'failed'
   AND (coalesce(best.relation, 'unique'), best.score, best.rule) IS DISTINCT FROM (r.status, r.score, r.reason)
 
 -- name: count_known
--- Count the articles of the result, and the fingerprints among them that are not stored yet.
+-- Count the articles of the result, and the articles whose fingerprint is not stored yet.
 SELECT count(*), count(place) FROM pg_temp.import_known
 
 -- name: common
@@ -262,23 +262,23 @@ SELECT count(*), count(place) FROM pg_temp.import_known
 SELECT sentence_hash, carriers, effective_stories FROM pg_temp.import_common
 
 -- name: ids_of_places
--- Select the ids of the articles at the given places of the result.
+-- Select the ids of the articles with the given places.
 SELECT place, id FROM pg_temp.import_row WHERE place = ANY (%(places)s::bigint[])
 
 -- name: recount_all
--- Let the next backfill count all sentences.
+-- Make the next backfill count all sentences again.
 UPDATE dedup.corpus_state SET recount_all = true WHERE NOT recount_all
 
 -- name: forget_waiting
--- Forget fingerprints that wait to be put in use.
+-- Delete the fingerprints that are stored but not in use yet.
 DELETE FROM dedup.fingerprint_bulk
 
 -- name: note_unread
--- Let the next backfill read the credits of all articles, because a cluster reads no credits.
+-- Make the next backfill read the credits of all articles, because a cluster reads no credits.
 INSERT INTO dedup.credit_unread SELECT id FROM dedup.article ON CONFLICT DO NOTHING
 
 -- name: store_fingerprints
--- Store the new fingerprints of the result as waiting to be put in use.
+-- Store the new fingerprints of the result. A later step puts them in use.
 INSERT INTO dedup.fingerprint_bulk (article_id, revision, canonical, version, content_hash, sentence_hashes, signature,
                                     buckets, word_count, shingle_count)
 SELECT r.id, r.revision, r.status <> 'duplicate', f.version, f.content_hash, f.sentence_hashes, f.signature,
@@ -313,7 +313,7 @@ WHERE a.id = r.id AND a.id <> ALL (%(left)s::bigint[])
        IS DISTINCT FROM (r.status, r.original, r.score, r.reason, false, r.status <> 'failed'))
 
 -- name: drop_pairs
--- Delete each stored pair inside the window that is not in the result with the same values.
+-- Delete each stored pair inside the window, unless the result has the same pair with the same values.
 DELETE FROM dedup.match m USING dedup.article_mark a
 WHERE a.id = m.article_id AND NOT a.archived AND NOT EXISTS (
     SELECT FROM pg_temp.import_pair p
@@ -322,8 +322,8 @@ WHERE a.id = m.article_id AND NOT a.archived AND NOT EXISTS (
           = (m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard, m.containment, m.best_match))
 
 -- name: write_pairs
--- Write the pairs that are not stored yet, except for articles that were deleted meanwhile (`gone`). ON CONFLICT
--- replaces a join, because the planner believes that `match` is still empty, and would read it whole for each pair.
+-- Write the pairs that are not stored yet, except for articles that were deleted meanwhile (`gone`). The planner
+-- believes that `match` is empty, so a join would read the whole table once per pair. ON CONFLICT uses the index.
 INSERT INTO dedup.match (article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard,
                          containment, best_match)
 SELECT p.article_id, p.other_id, p.relation, p.rule, p.score, p.sentence_jaccard, p.signature_jaccard,

@@ -1,7 +1,7 @@
-"""The result of a cluster: staged in temporary tables of one session, compared with the corpus, and written.
+"""Store the result of a cluster in temporary tables, compare it with the corpus, and write its marks.
 
-The result must agree with the present corpus in every article, text, time, pair and count. Statements over
-whole tables compare the contents at one moment. The next backfill settles articles that change later.
+The result must agree with the present corpus in every article, text, time, pair and count. All comparisons
+see the corpus at one moment. The next backfill settles articles that change later.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def add(cursor: Cursor, table: str, rows: Iterable[Sequence[object]]) -> None:
 
 
 def add_fingerprints(cursor: Cursor, first: int, made: Fingerprints) -> None:
-    """Add fingerprints, and number them (their places in the result) from `first` on."""
+    """Add fingerprints to their temporary table. Their places count up from `first`."""
     places = bigints(range(first, first + len(made)))
     into = f"COPY pg_temp.import_fingerprint ({COLUMNS}) FROM STDIN (FORMAT BINARY)"
     with cursor.copy(into.encode()) as copy:
         copy.write(b"".join([BEGINNING, *copy_rows(places, 0 * places, made), END]))
 
 
-NAMED = 3  # maximum number of articles that a disagreement names; more are only counted
+NAMED = 3  # maximum number of articles that a disagreement names; all are counted
 
 _SPOILED = "the result is damaged: run the cluster again, in another folder"
 
@@ -76,7 +76,7 @@ _CHECKS: tuple[dict[str, str], ...] = (
         "marks_disagree": "mark(s) not following from the pairs",
     },
 )
-"""Statements that check rows, then articles, then pairs, each with the message about rows that it finds."""
+"""Messages by the statements that check for repeated rows, then articles, then pairs."""
 
 _NEXT = {
     "not_here": "store them with `dedup load`, or run the cluster again without them",
@@ -85,21 +85,21 @@ _NEXT = {
     "readable": "run the cluster again, with a new `dedup export corpus`",
     "other_fingerprint": "run `dedup verify`, then the cluster again",
 }
-"""Next steps by check; after any other check that fails, the result is damaged."""
+"""Next step for the user if a check fails. If any other check fails, the result is damaged."""
 
 
 @dataclass(slots=True)
 class Checked:
     """A result that agrees with the corpus."""
 
-    since: int  # number of the last change by people before the check
-    taken: Bigints  # ids of the noted changes of sentences, which `counts` includes
+    since: int  # number of the last change that people made before the check
+    taken: Bigints  # ids of stored changes of sentences, which `counts` already includes
     counts: Sequence[SentenceCount] = ()
     changes: Sequence[CommonChange] = ()  # changes to the table of common sentences
 
 
 def differences(cursor: Cursor, basis: Basis) -> list[MarkDisagreement]:
-    """Return the differences in settings, pins, models, horizon and program."""
+    """Return the differences between result and corpus in settings, pins, models, horizon and program."""
     corpus = wanted(cursor).corpus
     agree = "make both agree, or run the cluster again over a new `dedup export corpus`"
     problems = [MarkDisagreement(words, next=agree) for words in basis.differences(corpus.basis())]
@@ -113,10 +113,10 @@ def differences(cursor: Cursor, basis: Basis) -> list[MarkDisagreement]:
 def check(cursor: Cursor, basis: Basis, report: ImportReport, advance: Callable[[int], object]) -> Checked:
     """Compare the staged result with the corpus, write differences to the report, and prepare the writing.
 
-    The transaction must be a snapshot. For a result that agrees with the corpus, two tables are made:
+    The transaction must be a snapshot. If the result agrees with the corpus, two temporary tables are made:
 
         import_known    articles by id, with the id of the original, and the place of a new fingerprint
-        import_pair     pairs by ids
+        import_pair     pairs, with the ids of their articles
 
     After each statement that may take minutes, `advance(0)` shows that the import is alive.
     """
@@ -183,7 +183,7 @@ def _check_common(cursor: Cursor, settings: Settings, checked: Checked, report: 
     wrong = len(set(staged) ^ set(present.items())) + len(staged) - len(set(staged))
     if wrong:
         _add(report, "common sentence(s) not following from the fingerprints of the result", wrong)
-    # Staged fingerprints have places, not article ids, but the table of common sentences needs ids.
+    # The carriers of sentences are places in the result, but the table of common sentences needs article ids.
     places = bigints([c.carrier for c in changes if c.carrier is not None])
     ids = dict(cursor.execute(_sql("ids_of_places"), {"places": places}).fetchall())
     checked.changes = [replace(c, carrier=None if c.carrier is None else ids.get(c.carrier)) for c in changes]
@@ -200,9 +200,9 @@ def whole_tables(cursor: Cursor) -> None:
 
 
 def store_fingerprints(cursor: Cursor) -> None:
-    """Replace fingerprints that wait to be used (a stopped engine may have left some) by the result's."""
+    """Store the result's new fingerprints for later use. Delete fingerprints that a stopped engine left."""
     whole_tables(cursor)
-    # Sentences of the new fingerprints are not noted here: if the import ends early, all are counted again.
+    # Changes of sentences are not noted here: if the import ends early, the next backfill counts all of them.
     _execute(cursor, "recount_all", "forget_waiting", "store_fingerprints")
 
 
@@ -216,7 +216,7 @@ def write(
 ) -> None:
     """Write marks, pairs, flags, common sentences and counts, and fill in the report. Needs the settle lock.
 
-    `examples` maps hashes of sentences that become common to their words. `advance`: see `check`.
+    `examples` has the words of sentences that become common, by hash. `advance`: see `check`.
     """
     whole_tables(cursor)
     changed = memory_engine.find_changed(cursor, checked.since)
@@ -232,15 +232,15 @@ def write(
     cursor.execute(_sql("write_flags"))
     common_sentences.apply(cursor, checked.changes, (), dict(examples))
     common_sentences.finish(cursor, checked.counts, checked.taken, settings, everything=True)
-    # The result's fingerprints are in use now. Fingerprints that still wait were left by a stopped engine.
+    # The result's fingerprints are in use by now. Any that are not in use were left by a stopped engine.
     _execute(cursor, "forget_waiting", "note_unread")
     memory_engine.note_settled_through(cursor, one_row(cursor, _sql("last_settled"))[0])
-    # Triggers made changed articles stale before the marks above were written, so do that again.
+    # Triggers did this when articles changed, but the marks and pairs above may have undone it, so repeat it.
     if len(left):
         articles.remove_pairs(cursor, rewritten)
         articles.withdraw(cursor, left)
         settling.make_stale(cursor, _ids(cursor, "partners", gone).tolist())
-        # If an article changed before its new fingerprint was stored, triggers noted no sentences.
+        # An article may have changed before its new fingerprint was stored. Then triggers noted no sentences.
         if len(_ids(cursor, "newly_fingerprinted", bigints({*gone.tolist(), *rewritten.tolist()}))):
             _execute(cursor, "recount_all")
 

@@ -30,13 +30,13 @@ from dedup.text.fingerprint import Fingerprinter
 
 _sql = Statements("extras/spark/postgres/cluster")
 
-LEFT_OUT_NAMED = 100  # maximum number of articles without a fingerprint that are named; more are only counted
-PAGE = 2_000  # maximum number of rows fetched from the server together: about 2 MB
+LEFT_OUT_NAMED = 100  # maximum number of left-out articles that are named; all are counted
+PAGE = 2_000  # maximum number of rows fetched from the server at once: about 2 MB
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterWanted:
-    """The wanted state of the corpus: settings, pins and models for the next backfill, and for a cluster."""
+    """The settings, pins and models that the next backfill, or a cluster, has to use."""
 
     corpus: CorpusState
     fingerprinter: Fingerprinter
@@ -45,12 +45,12 @@ class ClusterWanted:
 
     @property
     def values(self) -> dict[str, Any]:
-        """Return the parameters of statements that compare times."""
+        """Return parameters for statements that compare times with the horizon."""
         return {**order_parameters(self.corpus.settings), "horizon": self.horizon}
 
 
 def wanted(cursor: Cursor) -> ClusterWanted:
-    """Return the wanted state. Raises InputError: a cluster would read texts differently than this corpus."""
+    """Return the state that a cluster has to use. Raises InputError: a table is attached with --html."""
     for attachment in attachments.list_active(cursor):
         if attachment.html:
             raise InputError(
@@ -120,7 +120,7 @@ def _known(
     progress: Progress,
     stop: Callable[[], bool],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the known fingerprints of articles that are not archived, in no order; count all articles."""
+    """Yield the known fingerprints of articles inside the window, in any order. Fill in the report."""
     query = _sql("fingerprints", text=articles.body_sql("a"))
     values = found.values | versions(cursor, found.fingerprinter) | {"failures": found.failures}
     cursor.execute(b"DECLARE known NO SCROLL CURSOR FOR " + query, values)
@@ -142,7 +142,7 @@ def _known(
 
 
 def _write_others(folder: Path, found: ClusterWanted, report: CorpusExport) -> None:
-    """Write pins, then sentence parameters, and the description of the folder last."""
+    """Write pins and sentence parameters, and `corpus.json` last."""
     corpus, pins = found.corpus, found.corpus.pins
     report.pair_pins, report.sentence_pins = len(pins.pairs), len(pins.sentences)
     pairs = [(*pair, relation.value) for pair, relation in pins.pairs.items()]

@@ -46,7 +46,7 @@ from dedup.text.fingerprints import Fingerprints
 
 _FIRST, _LAST = (microseconds(time.replace(tzinfo=UTC)) for time in (datetime.min, datetime.max))
 
-DIGEST_BYTES = 32  # of SHA-256
+DIGEST_BYTES = 32  # length of a SHA-256
 
 _STAGED = {"mark": "import_mark", "match": "import_match", "common_sentence": "import_common"}
 
@@ -66,8 +66,8 @@ def run(
     with closing(database.connect(patient=True)) as connection:
         if connection.pooled:
             raise InputError(
-                f"{database.location} is behind a pooler that lends connections for a transaction only;"
-                " an import needs its own connection: connect to the server"
+                f"{database.location} is behind a pooler that lends connections for one transaction only;"
+                " an import needs a connection of its own: connect directly to the server"
             )
         work = _Work(database, connection, path, basis, tables, stop)
         if dry_run:
@@ -91,7 +91,7 @@ def run(
                     ) from None
                 raise
             report = work.report
-            # The import is complete: a failure to record its counts must not fail it.
+            # The marks are written, so the import must not fail if its counts cannot be recorded.
             with suppress(Exception):
                 heartbeat.add_counts(RunCounts(report.fingerprints, report.marks, 0, report.seconds))
             heartbeat.end("stopped" if report.stopped else "done")
@@ -151,7 +151,7 @@ class _Work:
         return self.report.stopped
 
     def agrees(self) -> bool:
-        """Compare settings, pins, models, horizon and program with the corpus."""
+        """Return True if the result has the settings, pins, models, horizon and program of the corpus."""
         with self.database.transaction() as cursor:
             self.report.problems = cluster_import.differences(cursor, self.basis)
         return not self.report.problems
@@ -162,7 +162,7 @@ class _Work:
         return InputError(f"{self.report.folder} does not fit this corpus: {first}{more}")
 
     def stage(self, progress: Progress) -> bool:
-        """Copy the tables of the result into temporary tables; returns False if asked to stop before the end.
+        """Copy the result into temporary tables. Return False if asked to stop before the end.
 
         Raises InputError: a file is cut off, or holds values that no cluster writes.
         """
@@ -188,7 +188,7 @@ class _Work:
         return True
 
     def _articles(self, batch: pa.RecordBatch, first: int) -> Iterator[tuple[Any, ...]]:
-        """Return rows for `import_article`, with places from `first` on; raises InputError for bad values."""
+        """Return rows for `import_article`. Places count up from `first`. Raises InputError: bad values."""
         for name in ("published_at", "added_at"):
             bounds = pa.compute.min_max(batch.column(name)).as_py()
             if bounds["min"] is not None and not _FIRST <= bounds["min"] <= bounds["max"] <= _LAST:
@@ -243,7 +243,7 @@ class _Work:
             return cluster_import.check(cursor, self.basis, self.report, progress.advance)
 
     def _put_in_use(self, rulebook: Rulebook, run: int, progress: Progress) -> None:
-        """Put the new fingerprints in use; marks do not change, and articles may still be pending."""
+        """Store and index the new fingerprints, and put them in use. No mark changes."""
         progress.start("storing fingerprints", self.report.fingerprints)
         with self._timed("storing"), self._transaction() as cursor:
             memory_engine.check(cursor, rulebook, run)
