@@ -1,5 +1,5 @@
 -- Recent keys: a row per fingerprint with an index over its keys, in place of a row per key. And new texts of articles
--- without pairs are stored by `submit_new`, too.
+-- that are unique or duplicates are stored by `submit_new`, too.
 
 ALTER TABLE dedup.recent_key RENAME TO recent_entry;
 CREATE TABLE dedup.recent_key (
@@ -137,8 +137,8 @@ END $$;
 
 DROP TABLE dedup.recent_entry;
 
--- Most calls of `submit` bring a new article, or a new text of an article without pairs, and share keys only with
--- settled originals before it. A first call stores an article that shares nothing. Otherwise it returns the originals
+-- Most calls of `submit` bring a new article, or a new text of an article that is unique or a duplicate, and share keys
+-- only with settled originals before it. A first call stores an article that shares nothing. Otherwise it returns the originals
 -- that share something, so that the program decides the mark, and in the last row a checksum of them. The second call
 -- brings the checksum and the mark; it stores both if the checksum is still the same, because nothing is locked between
 -- the calls. In all other cases the outcome is 'not plain'.
@@ -165,6 +165,7 @@ DECLARE
     outdone bigint[];
     outdone_others bigint[];
     text_revision integer;
+    originals bigint[];
 BEGIN
     -- In this order: the lock itself is waited for as long as the transaction may wait, a row 0.1 s.
     PERFORM settle_lock();
@@ -186,10 +187,13 @@ BEGIN
               OR before.title IS NOT NULL AND given.title IS NULL
               OR before.language IS NOT NULL AND given.language IS NULL
               OR NOT EXISTS (
-                  SELECT FROM article_mark k
-                  WHERE k.id = before.id AND k.status = 'unique' AND k.takes_part AND NOT k.stale AND NOT k.archived)
-              OR EXISTS (SELECT FROM match m WHERE m.article_id = before.id)
-              OR EXISTS (SELECT FROM match m WHERE m.other_id = before.id))
+                  SELECT FROM article_mark k WHERE k.id = before.id AND k.status IN ('unique', 'duplicate')
+                  AND k.takes_part AND NOT k.stale AND NOT k.archived)
+              -- Without a copy, its originals keep their marks. Copies of the article itself would be compared again.
+              OR EXISTS (SELECT FROM match m WHERE m.other_id = before.id)
+              OR EXISTS (
+                  SELECT FROM match m CROSS JOIN LATERAL (SELECT * FROM article_mark WHERE id = m.other_id OFFSET 0) AS k
+                  WHERE m.article_id = before.id AND (k.stale OR NOT k.takes_part)))
           OR EXISTS (SELECT FROM deferred_article w WHERE w.source_id = given.source_id)
           OR EXISTS (SELECT FROM pair_pin p WHERE p.source_id = given.source_id)
           OR EXISTS (SELECT FROM pair_pin p WHERE p.other_source_id = given.source_id) THEN
@@ -266,7 +270,8 @@ BEGIN
         VALUES (article_id, coalesce(given.published_at, added), coalesce(mark->>'status', 'unique'), true,
                 (mark->>'duplicate_of')::bigint, (mark->>'score')::double precision, mark->>'reason', now());
     ELSE
-        -- Triggers remove the old fingerprint, and make the mark pending.
+        originals := ARRAY(SELECT m.other_id FROM match m WHERE m.article_id = before.id);
+        -- Triggers remove the old fingerprint and the pairs; they make the mark pending, and marks of partners stale.
         UPDATE article a
         SET text = given.body, title = given.title, url = coalesce(given.url, a.url),
             publication = coalesce(given.publication, a.publication), published_at = given.published_at,
@@ -278,6 +283,7 @@ BEGIN
             duplicate_of = (mark->>'duplicate_of')::bigint, score = (mark->>'score')::double precision,
             reason = mark->>'reason', limit_fired = NULL, marked_at = now()
         WHERE id = article_id;
+        UPDATE article_mark SET stale = false WHERE id = ANY (originals);
     END IF;
     INSERT INTO fingerprint (article_id, version, revision, content_hash, sentence_hashes, signature, buckets,
                              word_count, shingle_count, canonical)

@@ -1,4 +1,4 @@
-"""Keys of recent fingerprints are a row per article; edits of articles without pairs take two calls."""
+"""Keys of recent fingerprints are a row per article; most edits take two calls."""
 
 from __future__ import annotations
 

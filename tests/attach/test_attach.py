@@ -443,7 +443,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "a condition that looks elsewhere": (
         "CREATE TABLE news (id integer PRIMARY KEY, body text)",
         {"where": "id IN (SELECT id FROM dedup.article)"},
-        "columns of the table only",
+        "only columns of the table",
     ),
     "an inherited table": (
         "CREATE TABLE news (id integer PRIMARY KEY, body text); CREATE TABLE child () INHERITS (news)",

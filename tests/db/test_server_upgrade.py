@@ -293,7 +293,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_touched(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (home / "postgres-16").mkdir()
-    with pytest.raises(EmbeddedServerError, match="postgres-16 exists"):
+    with pytest.raises(EmbeddedServerError, match="postgres-16, which exists"):
         server_upgrade.upgrade(home=home)
     assert server_upgrade.remove_old(home) == []  # the old ones are still in place
     (home / "postgres-16").rmdir()

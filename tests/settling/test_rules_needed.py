@@ -669,6 +669,12 @@ EDIT_MUTANTS = [
         "",
     ),
     Mutant(
+        "an edit of a copy leaves its original stale",
+        SUBMIT_NEW,
+        "UPDATE article_mark SET stale = false WHERE id = ANY (originals);",
+        "",
+    ),
+    Mutant(
         "an edit is compared with the old text of the article",
         SUBMIT_NEW,
         "WHERE s.article_id IS DISTINCT FROM before.id ",

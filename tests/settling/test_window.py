@@ -432,10 +432,10 @@ def test_only_dedup_archives(pruned: Database) -> None:
 
 
 TAMPERING: dict[str, str] = {
-    f"UPDATE dedup.article_mark SET archived = false, status = 'unique' {of('original')}": "wrong side",
-    f"UPDATE dedup.article_mark SET archived = true, takes_part = false {of('other')}": "wrong side",
+    f"UPDATE dedup.article_mark SET archived = false, status = 'unique' {of('original')}": "wrongly archived or unarchived",
+    f"UPDATE dedup.article_mark SET archived = true, takes_part = false {of('other')}": "wrongly archived or unarchived",
     "INSERT INTO dedup.fingerprint SELECT a.id, 1, a.revision, 1, '{}', '', '{}', 1, 1, true"
-    " FROM dedup.marked_article a WHERE a.source_id = 'original'": "archived and has a fingerprint",
+    " FROM dedup.marked_article a WHERE a.source_id = 'original'": "it is archived but has a fingerprint",
     "UPDATE dedup.article_mark SET status = 'duplicate', score = 1, reason = 'content', duplicate_of ="
     f" (SELECT id FROM dedup.article WHERE source_id = 'original') {of('late copy')}": "its original is",
     "INSERT INTO dedup.match SELECT a.id, o.id, 'duplicate', 'content', 1, 1, 1, 1, false"
