@@ -101,9 +101,7 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
         case pg.InvalidSchemaName() | pg.UndefinedTable() | pg.UndefinedFunction() | pg.UndefinedColumn():
             return SchemaError(f"{where} has no dedup schema of this version; run `dedup init`")
         case pg.AdminShutdown() | pg.CrashShutdown() | pg.CannotConnectNow():
-            return UnreachableError(
-                f"{where} is shutting down or starting; run it again when the server is up"
-            )
+            return UnreachableError(f"{where} is shutting down or starting; run it again when it is up")
         case psycopg.OperationalError() if state is None:
             # Quoted names of hosts and databases are removed, since a name may contain words of `_HINTS`.
             said = re.sub(r'"[^"]*"', "", str(error))

@@ -432,8 +432,8 @@ def test_only_dedup_archives(pruned: Database) -> None:
 
 
 TAMPERING: dict[str, str] = {
-    f"UPDATE dedup.article_mark SET archived = false, status = 'unique' {of('original')}": "wrongly archived or unarchived",
-    f"UPDATE dedup.article_mark SET archived = true, takes_part = false {of('other')}": "wrongly archived or unarchived",
+    f"UPDATE dedup.article_mark SET archived = false, status = 'unique' {of('original')}": "wrongly archived",
+    f"UPDATE dedup.article_mark SET archived = true, takes_part = false {of('other')}": "wrongly archived",
     "INSERT INTO dedup.fingerprint SELECT a.id, 1, a.revision, 1, '{}', '', '{}', 1, 1, true"
     " FROM dedup.marked_article a WHERE a.source_id = 'original'": "it is archived but has a fingerprint",
     "UPDATE dedup.article_mark SET status = 'duplicate', score = 1, reason = 'content', duplicate_of ="
