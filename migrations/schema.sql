@@ -1299,7 +1299,13 @@ BEGIN ATOMIC
      r.article_id
     FROM (dedup.recent_key r
       CROSS JOIN LATERAL unnest(r.keys) k(key))
-   WHERE ((r.keys && holding.hashes) AND
+   WHERE ((cardinality(holding.hashes) <= 2000) AND (r.keys && holding.hashes) AND (k.key = ANY (holding.hashes)))
+ UNION ALL
+  SELECT k.key,
+     r.article_id
+    FROM (dedup.recent_key r
+      CROSS JOIN LATERAL unnest(r.keys) k(key))
+   WHERE ((cardinality(holding.hashes) > 2000) AND
          CASE
              WHEN (k.key IN ( SELECT unnest(holding.hashes) AS unnest)) THEN true
              ELSE NULL::boolean
@@ -1645,12 +1651,11 @@ AS $function$
 BEGIN
     RETURN QUERY
     SELECT hit.article_id, hit.canonical
-    FROM (SELECT DISTINCT h.article_id FROM holding(among, hashes) AS h) AS found
+    FROM (SELECT h.article_id, array_agg(h.hash) AS hashes FROM holding(among, hashes) AS h GROUP BY 1) AS found
     CROSS JOIN LATERAL (
         SELECT f.article_id, f.canonical FROM fingerprint f
-        WHERE f.article_id = found.article_id AND f.canonical = ANY (among) AND EXISTS (
-            SELECT FROM unnest(keys(f.sentence_hashes, f.buckets, f.content_hash)) AS k (key)
-            WHERE CASE WHEN k.key IN (SELECT unnest(hashes)) THEN true END) OFFSET 0) AS hit;
+        WHERE f.article_id = found.article_id AND f.canonical = ANY (among)
+          AND found.hashes && keys(f.sentence_hashes, f.buckets, f.content_hash) OFFSET 0) AS hit;
 END $function$;
 --- function start_journal()
 CREATE OR REPLACE FUNCTION dedup.start_journal()

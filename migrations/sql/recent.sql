@@ -21,8 +21,9 @@ FROM dedup.fingerprint f WHERE f.article_id IN (SELECT entry & 4294967295 FROM d
 -- copy of a whole page in the WAL.
 ALTER TABLE dedup.fingerprint SET (fillfactor = 85);
 
--- Among recent keys the articles are not told apart by `among`: the caller checks the fingerprint anyway. CASE keeps the
--- planner from making a join of the subquery, which is a hash table this way.
+-- Recent keys are not divided by `among`, because the caller checks the fingerprint anyway. Few keys are looked up in the
+-- index. For the many keys of a batch it is faster to read all recent keys once; CASE keeps the planner from making a join
+-- of the subquery, which is a hash table this way.
 DROP FUNCTION dedup.sharing(boolean[], bigint[], bigint[], bigint[]);
 DROP FUNCTION dedup.holding(boolean[], bigint[]);
 CREATE FUNCTION dedup.holding(among boolean[], hashes bigint[]) RETURNS TABLE (hash bigint, article_id bigint)
@@ -40,9 +41,11 @@ CROSS JOIN LATERAL unnest(b.entries[
 WHERE s.canonical = ANY (among)
   AND b.entries[width_bucket(dedup.entry(k.hash, 0) - 1, b.entries) + 1] <= dedup.entry(k.hash, 4294967295)
 UNION ALL
-SELECT k.key, r.article_id
-FROM dedup.recent_key AS r CROSS JOIN LATERAL unnest(r.keys) AS k (key)
-WHERE r.keys && hashes AND CASE WHEN k.key IN (SELECT unnest(hashes)) THEN true END;
+SELECT k.key, r.article_id FROM dedup.recent_key AS r CROSS JOIN LATERAL unnest(r.keys) AS k (key)
+WHERE cardinality(hashes) <= 2000 AND r.keys && hashes AND k.key = ANY (hashes)
+UNION ALL
+SELECT k.key, r.article_id FROM dedup.recent_key AS r CROSS JOIN LATERAL unnest(r.keys) AS k (key)
+WHERE cardinality(hashes) > 2000 AND CASE WHEN k.key IN (SELECT unnest(hashes)) THEN true END;
 END;
 COMMENT ON FUNCTION dedup.holding(boolean[], bigint[]) IS
     'Articles that may have some keys, among canonical ones, duplicates, or both; their fingerprints tell whether they have.';
@@ -54,12 +57,11 @@ CREATE FUNCTION dedup.sharing(among boolean[], hashes bigint[]) RETURNS TABLE (a
 BEGIN
     RETURN QUERY
     SELECT hit.article_id, hit.canonical
-    FROM (SELECT DISTINCT h.article_id FROM holding(among, hashes) AS h) AS found
+    FROM (SELECT h.article_id, array_agg(h.hash) AS hashes FROM holding(among, hashes) AS h GROUP BY 1) AS found
     CROSS JOIN LATERAL (
         SELECT f.article_id, f.canonical FROM fingerprint f
-        WHERE f.article_id = found.article_id AND f.canonical = ANY (among) AND EXISTS (
-            SELECT FROM unnest(keys(f.sentence_hashes, f.buckets, f.content_hash)) AS k (key)
-            WHERE CASE WHEN k.key IN (SELECT unnest(hashes)) THEN true END) OFFSET 0) AS hit;
+        WHERE f.article_id = found.article_id AND f.canonical = ANY (among)
+          AND found.hashes && keys(f.sentence_hashes, f.buckets, f.content_hash) OFFSET 0) AS hit;
 END $$;
 COMMENT ON FUNCTION dedup.sharing(boolean[], bigint[]) IS
     'Fingerprinted articles, canonical ones, duplicates, or both, that have one of these keys.';
