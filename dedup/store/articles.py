@@ -51,7 +51,7 @@ def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
     if known:
         changed = one_column(cursor, _sql("changed"), values)
         if changed:
-            # The UPDATE trigger would take the settle lock, but not set the short timeout for row locks.
+            # Take the lock here: the UPDATE trigger would take it without the short timeout for row locks.
             hold_settle_lock(cursor)
             cursor.execute(_sql("update"), {**values, "ids": bigints(changed)})
         counts.changed, counts.same = len(changed), known - len(changed)
@@ -82,8 +82,8 @@ def _insert(cursor: Cursor, values: dict[str, Any], given: int) -> int:
         new = cursor.execute(_sql("insert"), values).rowcount
         if new in (0, given):
             return new
-        # The other articles are stored already, and editing them needs the settle lock. Its holder may wait
-        # for the rows inserted here: a deadlock. So undo the insert, and repeat it under the lock.
+        # Some articles are stored already, and editing them needs the settle lock. The transaction that holds
+        # the lock may wait for the new rows: a deadlock. So undo the insert, and repeat it under the lock.
         raise psycopg.Rollback(savepoint)
     hold_settle_lock(cursor)
     return cursor.execute(_sql("insert"), values).rowcount
@@ -117,7 +117,7 @@ def count(cursor: Cursor) -> int:
 def body_sql(row: str) -> str:
     """Return SQL for the present text of an article; '' if its row in an attached table is gone.
 
-    `row`: the alias of `dedup.article`. If `html_sql(row)` is true, pass the text to `extract_text`.
+    `row`: the alias of `dedup.article`. The text may be HTML (see `html_sql`), which `extract_text` converts.
     """
     elsewhere = f"(SELECT t.text FROM dedup.article_text t WHERE t.article_id = {row}.id)"
     return f"coalesce({row}.text, {elsewhere}, '')"
@@ -223,12 +223,12 @@ def list_deferred(cursor: Cursor, limit: int) -> list[str]:
 def store_deferred(cursor: Cursor, source_ids: Sequence[str]) -> None:
     """Store all deferred versions of these articles in the order in which they came. Needs the settle lock.
 
-    The caller's transaction block raises BusyError if another transaction still locks one of these articles.
+    If another transaction still locks one of these articles, `Database.transaction` raises BusyError.
     """
     rows = cursor.execute(_sql("take_deferred"), {"source_ids": list(source_ids)}).fetchall()
     if not rows:
         return
-    # If an article has become a row of an attached table, only that row counts, so drop its versions.
+    # If an article has become a row of an attached table, only that row counts: store no deferred version.
     attached = _find_attached(cursor, source_ids)
     for row in rows:  # one by one, because each version edits the version before
         if row[0] not in attached:

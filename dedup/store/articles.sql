@@ -1,8 +1,8 @@
 -- Articles.
 
 -- name: incoming
--- The given articles as rows, made from one array per field. Texts are sent in binary format, because escaping them for
--- the text format would take 80 bytes of memory for every backslash.
+-- The given articles as rows, made from one array per field. Texts are sent in binary format: in the text format,
+-- psycopg must escape every backslash, which takes 80 bytes of memory for each.
 unnest(%(source_id)b::text[], %(text)b::text[], %(title)b::text[], %(url)b::text[], %(publication)b::text[],
        %(published_at)s::timestamptz[], %(added_at)s::timestamptz[], %(language)b::text[], %(byline)b::text[],
        %(kept)b::text[]::jsonb[])
@@ -62,8 +62,8 @@ FROM dedup.article a CROSS JOIN LATERAL (SELECT ${text} AS text OFFSET 0) AS b
 WHERE a.id = ANY (%(ids)s) AND (a.text_hash IS NULL OR a.text_hash = sha256(convert_to(b.text, 'UTF8')))
 
 -- name: partners
--- Return articles that form a stored pair with one of these articles. OFFSET 0 forces index lookups, even if statistics
--- are outdated.
+-- Return articles that form a stored pair with one of these articles. OFFSET 0 forces index lookups: it keeps the
+-- planner from joining whole tables, which outdated statistics might make it do.
 SELECT DISTINCT m.id
 FROM unnest(%(source_ids)s::text[]) AS given (source_id)
 CROSS JOIN LATERAL (

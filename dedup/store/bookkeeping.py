@@ -1,7 +1,7 @@
 """Checks and repairs the data on which later marks depend: revisions, flags, counts, triggers.
 
-See docs/reliability.md, promise 16. These checks are cheap, so they read whole tables. The checks of
-`../settling/verify.py` are expensive: they recompute the marks, pairs and fingerprints of a sample.
+See docs/reliability.md, promise 16. These checks only compare stored values, so they check whole tables.
+`../settling/verify.py` checks only a sample, because it recomputes marks, pairs and fingerprints.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Healing(Enum):
     SETTLE = auto()  # settle the article again
     FINGERPRINT = auto()  # fingerprint and settle the article again
     COUNT = auto()  # count every sentence again
-    PLACE = auto()  # find the latest time of the settled articles again
+    PLACE = auto()  # record again up to which time articles are settled
     ADOPT = auto()  # apply the settings in force again, and settle all articles again
-    DIVIDE = auto()  # check again which articles are before the horizon
+    DIVIDE = auto()  # check again which articles are so old that they must be archived
     CREDITS = auto()  # read the credits of the article again
     TABLES = auto()  # compare attached tables with their articles
     SCHEMA = auto()  # switch triggers on, remove rows that belong to no article, add missing rows
@@ -48,7 +48,7 @@ _OF_ARTICLES: tuple[tuple[str, Healing, str], ...] = (
     ("it is settled but has no fingerprint", Healing.SETTLE, "no_fingerprint"),
     ("it is settled but takes no part in comparisons", Healing.SETTLE, "takes_no_part"),
     ("it takes part in comparisons but was never settled", Healing.SETTLE, "never_settled"),
-    ("its mark contradicts the canonical flag of its fingerprint", Healing.SETTLE, "flag_disagrees"),
+    ("its mark and its fingerprint disagree on whether it is an original", Healing.SETTLE, "flag_disagrees"),
     ("it failed but has a fingerprint or pairs", Healing.FINGERPRINT, "failed_with_more"),
     ("it failed but has credits", Healing.CREDITS, "failed_with_credits"),
     ("it is archived but has a fingerprint", Healing.FINGERPRINT, "archived_with_fingerprint"),
@@ -60,7 +60,7 @@ _OF_ARTICLES: tuple[tuple[str, Healing, str], ...] = (
 _COUNTED: tuple[tuple[str, Healing, str], ...] = (
     ("fingerprints that belong to no article", Healing.SCHEMA, "count_lost_fingerprints"),
     ("pairs that belong to no article", Healing.SCHEMA, "count_lost_pairs"),
-    ("articles without a mark, or marks with a wrong time or table", Healing.SCHEMA, "count_missing_marks"),
+    ("articles whose mark is missing or disagrees with the article", Healing.SCHEMA, "count_missing_marks"),
     ("marks that belong to no article", Healing.SCHEMA, "count_lost_marks"),
     ("credits that belong to no article or no agency", Healing.SCHEMA, "count_lost_credits"),
     ("pairs of an archived and an unarchived article", Healing.SCHEMA, "count_crossing_pairs"),

@@ -126,7 +126,7 @@ ORDER BY a.id
 SELECT dedup.fire_always()
 
 -- name: flag_disagrees
--- Return settled articles whose mark contradicts the canonical flag of their fingerprint.
+-- Return settled articles whose mark contradicts the canonical flag of their fingerprint (true: an original).
 SELECT a.id, a.source_id FROM dedup.marked_article a
 JOIN dedup.fingerprint f ON f.article_id = a.id
 WHERE ${settled} AND f.canonical = (a.status = 'duplicate') ORDER BY a.id

@@ -26,7 +26,7 @@ class MarkChange(Answer):
 
     cursor: str  # opaque text; pass it as `since` to get the changes after this change
     id: str  # the article's source_id
-    status: str  # of the mark; or "pending" (the last mark is no longer valid); or "deleted"
+    status: str  # as in the mark, or "pending" (the last mark is no longer valid), or "deleted"
     duplicate_of: str | None
     score: float | None
     reason: str | None
@@ -48,7 +48,7 @@ def changes(cursor: Cursor, since: str | None, limit: int) -> list[MarkChange]:
             case "DJ003":
                 raise CursorError(
                     "the cursor belongs to another history of the marks (after a restore, failover, TRUNCATE"
-                    " or new start of the journal), or is older than the oldest recorded deletion. Discard"
+                    " or new start of the journal), or is too old: the journal may lack deletions. Discard"
                     " your copies of the marks, and read all marks again: `dedup changes` without --since"
                 ) from None
         raise

@@ -28,7 +28,7 @@ class SentenceCount:
 
     sentence_hash: int
     carriers: int  # number of articles that carry the sentence
-    pairs: int  # number P of ordered pairs of carriers with an equal bucket key; see `rules.common`
+    pairs: int  # ordered pairs of carriers with similar texts (an equal bucket key): P in `rules.common`
     carrier: int | None  # id of an article that has the sentence, to show its words; None if unknown
 
 
@@ -36,7 +36,7 @@ class SentenceCount:
 class CommonChange:
     sentence_hash: int
     carriers: int
-    effective_stories: float | None  # see `rules.common`; None if the sentence stops being common
+    effective_stories: float | None  # estimated number of stories; None if the sentence stops being common
     carrier: int | None
     enters: bool  # the sentence becomes common
     leaves: bool  # the sentence stops being common; if both flags are false, only its counts changed
@@ -96,8 +96,8 @@ def find_changes(
 ) -> list[CommonChange]:
     """Compare new counts with the table of common sentences; return the changes to make in the table.
 
-    `everything`: `counts` has all sentences with many carriers. `complete`: `counts` also has all common
-    and pinned sentences that have any carrier.
+    `everything`: `counts` contains every sentence with many carriers, not only the changed sentences.
+    `complete`: `counts` also contains every common or pinned sentence that has any carrier.
     """
     counted = {count.sentence_hash: count for count in counts}
     present = load_common(cursor, None if everything else list(counted))
@@ -123,7 +123,7 @@ def find_changes(
 
 
 def load_common(cursor: Cursor, among: Sequence[int] | None = None) -> dict[int, tuple[int, float]]:
-    """Return the numbers of carriers and effective stories by common sentence. `among`: only of these."""
+    """Map common sentences to numbers of carriers and effective stories. `among`: only these sentences."""
     keys = None if among is None else arrays.bigints(among)
     rows = cursor.execute(_sql("stored"), {"keys": keys})
     return {row[0]: (row[1], row[2]) for row in rows.fetchall()}

@@ -14,8 +14,8 @@ ANALYZE pg_temp.taken_change
 
 -- name: net_changes
 -- Reduce the taken changes to at most two rows per article: the fingerprint that was counted before, with the sign -1,
--- and the present fingerprint, with the sign +1. The first and the last change of an article are enough, because its
--- fingerprints are alternately removed and added.
+-- and the present fingerprint, with the sign +1. Only the first and the last change of an article are read, because
+-- fingerprints that came and went in between were never counted.
 CREATE TEMPORARY TABLE net_change ON COMMIT DROP AS
 WITH edge AS (
     SELECT c.article_id, min(c.id) AS first, max(c.id) AS last
@@ -59,14 +59,14 @@ CREATE INDEX ON pg_temp.touched_sentence (sentence_hash)
 ANALYZE pg_temp.touched_sentence
 
 -- name: prefer_hash_joins
--- Allow hash joins and full scans again, because the tables of the next statements are small, and the planner knows
--- their sizes. Functions that the statements call keep their own planner settings.
+-- Allow hash joins and full scans again, which `prefer_indexes` forbade: the next statements join small tables of known
+-- size. The functions `dedup.carrier` and `dedup.holder` have planner settings of their own, and still use indexes.
 SELECT set_config('enable_hashjoin', 'on', true), set_config('enable_seqscan', 'on', true)
 
 -- name: count_kept_sentences
--- Return the stored counts plus their changes, because a sentence may have 100,000 carriers, too many to read again.
--- Only the bucket keys of changed articles are read. If N carriers have a key now, and N - d had the key before, the
--- number of ordered pairs changes by N (N - 1) - (N - d) (N - d - 1).
+-- Add the changes to the stored counts, because a sentence may have 100,000 carriers, too many to read again. Read only
+-- carriers with a bucket key of a changed article. N carriers with the same key form N (N - 1) ordered pairs. If the
+-- changes added d of these carriers, the carriers formed (N - d) (N - d - 1) pairs before.
 WITH moved AS MATERIALIZED (
     SELECT s.sentence_hash, b.band, b.bucket, sum(n.sign) AS d
     FROM pg_temp.net_change n CROSS JOIN unnest(n.sentence_hashes) AS s (sentence_hash)
@@ -119,9 +119,9 @@ WITH carrier AS MATERIALIZED (
 SELECT sentence_hash, carriers, coalesce(pairs, 0), carrier FROM carried LEFT JOIN agreeing USING (sentence_hash)
 
 -- name: count_every_sentence
--- Count every sentence that more than `limit` articles carry, and the sentences of `watched`. Return the number of
--- carriers, the number of ordered pairs of carriers with an equal bucket key, summed over the bands, and one carrier.
--- One pass over all fingerprints finds the sentences; a second pass reads the buckets of their carriers.
+-- Count every sentence that more than `limit` articles carry, and the sentences of `watched`. Return for each sentence
+-- the number of carriers, the number of ordered pairs of carriers, and one carrier. A pair counts once for each band
+-- (position in `buckets`) in which both carriers have the same bucket key.
 WITH carried AS MATERIALIZED (
     SELECT sentence_hash, count(*)::integer AS carriers, min(article_id) AS carrier
     FROM ${fingerprints} f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
@@ -198,7 +198,7 @@ SELECT s.recount_all, coalesce((SELECT array_agg(id) FROM dedup.sentence_change)
 FROM dedup.corpus_state s
 
 -- name: write_common
--- Insert or update common sentences with their counts. A sentence in the table keeps its example.
+-- Insert common sentences. If a sentence is stored already, update its counts, and keep its stored example text.
 INSERT INTO dedup.common_sentence (sentence_hash, carriers, effective_stories, example)
 SELECT * FROM unnest(%(sentences)s::bigint[], %(carriers)s::integer[], %(stories)s::double precision[],
                      %(examples)s::text[])

@@ -40,7 +40,7 @@ class PublicationCredits(Answer):
     publication: str  # empty for articles without a publication
     articles: int
     credited: int  # number of articles that credit an agency for more than a contribution
-    agency_copy: int  # number of articles whose story has an article counted in `credited`
+    agency_copy: int  # number of articles that count in `credited`, or share a story with such an article
     share: float  # `agency_copy` divided by `articles`
 
 

@@ -1,7 +1,7 @@
-"""Stores a new article and its mark in one call if it shares nothing with stored articles, else in two calls.
+"""Stores a new article and its mark in one transaction, or two if it shares something with stored articles.
 
-Articles share something if they have a sentence, bucket or content hash in common. Then the first call
-returns these articles, the caller decides the mark, and the second call stores both. A call is a transaction.
+Articles share something if they have a sentence, bucket or content hash in common. If so, the first
+transaction returns these articles, the caller decides the mark, and the second stores article and mark.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Lookup:
 
     outcome: Outcome
     checksum: int | None = None  # of this result; the second call stores only if the checksum is still equal
-    added: datetime | None = None  # the article's `added_at`; if it is None, the time of the call
-    time: datetime | None = None  # the article's time in canonical order
+    added: datetime | None = None  # the article's `added_at`, or the time of the call if the article has none
+    time: datetime | None = None  # `published_at` or `added_at`, by which articles are ordered
     sentences: Bigints = field(default_factory=lambda: bigints([]))  # of the article, without common ones
     others: Sequence[FingerprintRow] = ()  # originals that share something with the article
     other_sentences: Sequence[Bigints] = ()  # sentences of each of `others`, without common ones

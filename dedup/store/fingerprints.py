@@ -79,7 +79,7 @@ def _columns(chunk: Chunk) -> tuple[Bigints, Bigints]:
 
 
 def count(cursor: Cursor, what: Literal["known", "unfingerprinted", "unsettled"]) -> int:
-    """Estimate the number of fingerprints, or count articles without a fingerprint, or articles to settle."""
+    """Estimate the fingerprints if `what` is "known"; else count unfingerprinted or unsettled articles."""
     return int(one_row(cursor, _sql(_COUNTS[what]))[0])
 
 
@@ -91,7 +91,7 @@ def store(cursor: Cursor, results: Sequence[Fingerprinted]) -> None:
     # Under the lock nobody edits or deletes these articles, or changes the settings of the fingerprints.
     cursor.execute(_sql("note_unread"), {"ids": bigints([result.article_id for result in results])})
     made = [(r, r.fingerprint) for r in results if r.fingerprint is not None]
-    # An outdated fingerprint of an article prevents the insert of a new one.
+    # An outdated fingerprint of an article prevents the insert. If so, remove it, and insert again.
     if _insert(cursor, made) < len(made) and _remove_outdated(cursor, [r.article_id for r, _ in made]):
         _insert(cursor, made)
     failed = {(r.article_id, r.revision): r.reason or "" for r in results if r.fingerprint is None}
@@ -204,9 +204,9 @@ def _fail(cursor: Cursor, failed: Mapping[tuple[int, int], str]) -> None:
     articles.remove_pairs(cursor, one_column(cursor, _sql("fail"), values))
 
 
-# Rows are encoded here, not by psycopg, which converts each value separately: that takes over half as long
-# as making the fingerprints. A row is the number of columns, then length and bytes of each value (arrays:
-# `../db/arrays.py`). Columns of a fixed width come first, so a row without its sentences is a NumPy record.
+# Rows are encoded here. psycopg would convert each value separately, and take half as long as fingerprinting.
+# A row is the number of columns, then length and bytes of each value (arrays: `../db/arrays.py`). Only the
+# sentences vary in width. They come last, so NumPy can write the columns before them for many rows at once.
 COLUMNS = (
     "article_id, version, content_hash, revision, word_count, shingle_count, buckets, signature,"
     " sentence_hashes"

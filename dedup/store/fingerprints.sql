@@ -66,8 +66,8 @@ WHERE EXISTS (SELECT FROM dedup.marked_article a
 ON CONFLICT (article_id) DO NOTHING
 
 -- name: note_moved
--- Note in the outbox which waiting articles have a changed or missing row in an attached table, so that dedup reads the
--- row again. Triggers on the attached table, if any, have noted the row already.
+-- Find waiting articles whose row in an attached table changed or is missing. Add the rows to `dedup.outbox`, the list
+-- of rows that dedup will read again, because some attached tables have no triggers that add them.
 INSERT INTO dedup.outbox (attachment_id, amount, source_ids)
 SELECT a.attachment_id, count(*), array_agg(a.source_id)
 FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[]) AS given (id, revision)
@@ -86,9 +86,9 @@ UPDATE dedup.article_mark SET status = 'pending', reason = NULL, marked_at = NUL
 WHERE id = ANY (%(ids)s) AND status = 'failed' AND NOT archived RETURNING id
 
 -- name: storable
--- Return three lists: the positions in `ids` of articles that changed, are gone or no longer wait to be settled; the
--- positions in `ids` of articles that have a fingerprint of the given revision, in use or waiting to be used; and the
--- ids of waiting articles that have a fingerprint of a different revision.
+-- Return three lists. The first two contain positions in `ids`: of articles that changed, are gone or no longer wait to
+-- be settled; and of articles that already have a fingerprint of the given revision. The third list contains the ids of
+-- waiting articles that have a fingerprint of a different revision.
 SELECT array_agg(given.place - 1) FILTER (WHERE a.waits IS NOT TRUE),
        array_agg(given.place - 1) FILTER (WHERE f.present),
        array_agg(given.id) FILTER (WHERE a.waits AND f.outdated)

@@ -1,6 +1,6 @@
 """Reads and writes index entries: numbers made of a key (sentence, bucket or content hash) and an article id.
 
-`migrations/sql/fingerprints.sql` looks entries up. `../settling/segments.py` merges segments of entries.
+`../settling/segments.py` merges segments (sorted lists) of entries. `migrations/sql/` has the look-ups.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def segments(cursor: Cursor) -> list[KeySegment]:
 def read(cursor: Cursor, some: Collection[int], first: int, end: int) -> Bigints:
     """Return the entries of segments with `first` <= entry < `end`, unsorted."""
     last = end - 1
-    # An entry has the upper 31 bits of its key, which suffice to find the block.
+    # The statement finds blocks by the upper 31 bits of a key. An entry has only these bits of its key.
     keys = {"first": first >> ARTICLE_BITS << 33, "last": last >> ARTICLE_BITS << 33}
     data, counts = one_row(cursor, _sql("blocks"), {"segments": bigints(some), **keys})
     if data is None:

@@ -34,7 +34,7 @@ WHERE s.id = ANY (%(segments)s)
 SELECT count(DISTINCT entry & 4294967295) FROM ${absent}
 
 -- name: delete_blocks
--- Delete the blocks of segments that are not in use. The recursion finds the segments with one index look-up each.
+-- Delete the blocks of unused segments. For speed, the recursion jumps in the index from one segment id to the next.
 WITH RECURSIVE stored (segment) AS (
     SELECT min(segment) FROM dedup.key_block
     UNION ALL
@@ -55,7 +55,7 @@ FROM unnest(%(articles)s::bigint[]) AS given (id) CROSS JOIN LATERAL (
     WHERE article_id = given.id AND canonical = %(canonical)s OFFSET 0) AS f
 
 -- name: keys
--- Return the keys of the next fingerprints, at most `articles`, after the article id `after`, as one row of arrays.
+-- Return the keys of at most `articles` fingerprints whose article ids follow after `after`, as one row of arrays.
 SELECT array_agg(f.article_id), array_agg(f.canonical::integer::bigint), array_agg(cardinality(f.keys)::bigint),
        string_agg(array_send(f.keys), '')
 FROM (
@@ -77,7 +77,7 @@ SELECT pg_relation_size('dedup.recent_key') > 8 * %(entries)s::bigint
 SELECT id, canonical, entries, blocks FROM dedup.key_segment ORDER BY entries, id
 
 -- name: take_recent
--- Delete all recent keys. Return the present entries of their articles: of originals, and of duplicates.
+-- Empty the table of recent keys. Return the entries of its articles in two lists: of originals, and of duplicates.
 WITH taken AS (DELETE FROM dedup.recent_key RETURNING article_id)
 SELECT coalesce(array_agg(dedup.entry(k.key, f.article_id)) FILTER (WHERE f.canonical), '{}'),
        coalesce(array_agg(dedup.entry(k.key, f.article_id)) FILTER (WHERE NOT f.canonical), '{}')

@@ -1,7 +1,7 @@
 """Reads a whole corpus as arrays for the memory engine, and writes only changed marks and pairs.
 
-`../settling/memory/` decides the marks. A page is a range of article ids. During a run, hooks settle
-nothing, and triggers note changed articles, because `dedup.corpus_state` has the run's id.
+`../settling/memory/` decides the marks. A page is a range of article ids. `dedup.corpus_state` has the id of
+the present run. Hooks that find an id there settle nothing, and triggers then note which articles change.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class StoredMarks(Columns):
 
 
 def begin(cursor: Cursor, run: int, *, loading: bool) -> None:
-    """Record that a run of the memory engine begins. Needs the settle lock. `loading`: the run
-    will store fingerprints. No trigger notes their sentences, so all sentences must be counted again.
+    """Record that a run of the memory engine begins. Needs the settle lock. `loading`: the run will store
+    fingerprints, whose sentences no trigger notes, so all sentences must be counted again.
     """
     cursor.execute(_sql("begin"), {"run": run, "loading": loading})
     cursor.execute(_sql("forget_changes"))
@@ -109,7 +109,7 @@ def count_waiting(cursor: Cursor) -> int:
 
 
 def flag_waiting(cursor: Cursor, ids: Bigints) -> Bigints:
-    """Invert the canonical flag of these articles in `fingerprint_bulk`; return the ids found there."""
+    """Correct canonical flags of new fingerprints by inverting them; return ids with a new fingerprint."""
     return bigints(one_column(cursor, _sql("flag_waiting"), {"ids": ids}))
 
 
@@ -154,13 +154,13 @@ Rows = TypeVar("Rows", bound=Columns)
 
 
 def read_marks(cursor: Cursor, ids: Bigints) -> StoredMarks:
-    """Return the marks of `ids` (ascending), unsorted; may include articles with ids in between."""
+    """Return the marks of `ids`, unsorted, perhaps with marks of ids in between. `ids` must be ascending."""
     kinds = (np.int64, np.bool_, np.int8, np.int64, np.float64, np.int8)
     return _rows(cursor, "marks", ids, StoredMarks, kinds, statuses=[status.value for status in STATUSES])
 
 
 def read_pairs(cursor: Cursor, ids: Bigints) -> PairRows:
-    """Return the pairs whose later article is in `ids` (ascending); may include articles in between."""
+    """Return pairs whose later article is in `ids`, perhaps with pairs of ids between. `ids`: ascending."""
     kinds = (np.int64, np.int64, np.bool_, np.int8, *(np.float64,) * 4, np.bool_)
     return _rows(cursor, "pairs", ids, PairRows, kinds)
 
@@ -224,7 +224,7 @@ def write_marks(cursor: Cursor, new: StoredMarks, *, stale: bool) -> None:
 
 
 def keep_marks(cursor: Cursor, ids: Bigints, *, stale: bool) -> None:
-    """Let articles take part in comparisons, and set whether their marks, which stay the same, are stale."""
+    """Keep the marks of articles, set their flag `stale`, and let the articles take part in comparisons."""
     if len(ids):
         cursor.execute(_sql("keep_marks"), {"ids": ids, "stale": stale})
 

@@ -58,11 +58,11 @@ ctid = ANY (ARRAY(
         WHERE article_id = given.article_id AND other_id = given.other_id OFFSET 0) AS m))
 
 -- name: flag_waiting
--- Invert the canonical flag of these articles in `fingerprint_bulk`; return the ids found there.
+-- Correct the canonical flags of these articles in `fingerprint_bulk` by inverting them; return the ids found there.
 UPDATE dedup.fingerprint_bulk SET canonical = NOT canonical WHERE article_id = ANY (%(ids)s) RETURNING article_id
 
 -- name: keep_marks
--- Let articles take part in comparisons, and set whether their marks, which stay the same, are stale.
+-- Keep the marks of articles, set their flag `stale`, and let the articles take part in comparisons.
 UPDATE dedup.article_mark SET stale = %(stale)s, takes_part = true, limit_fired = NULL
 WHERE id = ANY (%(ids)s) AND (stale, takes_part) <> (%(stale)s, true)
 
@@ -140,8 +140,8 @@ FROM (SELECT sentence_hash FROM dedup.common_sentence UNION SELECT sentence_hash
 
 -- name: write_marks
 -- Write new marks. All arrays are in the order of `ids`. The ids are ascending, so that width_bucket finds the position
--- of an id by binary search. A join is avoided, because the planner would read the whole table if its statistics say
--- that the table is empty.
+-- of an id by binary search. A join is avoided: soon after a load, statistics still say that the table is empty, so the
+-- planner would choose to read the whole table.
 UPDATE dedup.article_mark a
 SET status = (%(status_names)s::text[])[(%(statuses)s::bigint[])[${place}]],
     duplicate_of = nullif((%(originals)s::bigint[])[${place}], 0),

@@ -53,7 +53,7 @@ class Overview(Answer):
     failures: dict[str, int]  # number of failed articles per reason (without its details)
     last_marked_at: datetime | None
     sizes: dict[str, int]  # bytes of each table, with its indexes and out-of-line texts
-    bytes_per_article: dict[str, float]  # of each table that grows with the corpus; "text": of the texts
+    bytes_per_article: dict[str, float]  # by name of each growing table; "text": average size of a text
     database_bytes: int
 
 

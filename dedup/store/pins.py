@@ -33,7 +33,7 @@ def pin_sentence(cursor: Cursor, sentence_hash: int, common: bool, example: str 
 
 
 def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str | None]:
-    """Return the full text of pinned sentences by hash; None if no pin and no article has the full text."""
+    """Return the full texts of pinned sentences by hash; None if no pin and no article contains the text."""
     found: dict[int, str | None] = {}
     for wanted, example in cursor.execute(_sql("examples")).fetchall():
         # Long examples are shortened when they are stored, and then have a different hash.
@@ -47,7 +47,7 @@ def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str 
 
 
 def keep_words(cursor: Cursor, fingerprinter: Fingerprinter) -> None:
-    """Store the full texts of pinned sentences. Fingerprints must still show which articles have them."""
+    """Store the full texts of pinned sentences, while fingerprints still lead to articles with the texts."""
     words = {key: text for key, text in pinned_words(cursor, fingerprinter).items() if text is not None}
     cursor.execute(_sql("write_examples"), {"hashes": bigints(list(words)), "examples": list(words.values())})
 

@@ -29,7 +29,7 @@ class CountedQuote:
 
 
 def schedule(cursor: Cursor, minutes: int, outlets: int) -> None:
-    """Schedule workers to count quotes and alterations every `minutes` minutes; 0: never."""
+    """Make workers store quotes and alterations (changed sentences) every `minutes` minutes; 0: never."""
     cursor.execute(_sql("unschedule"))
     if minutes:
         cursor.execute(_sql("schedule"), {"minutes": minutes, "outlets": outlets})
@@ -50,9 +50,9 @@ def count(cursor: Cursor, outlets: int) -> list[CountedQuote]:
 
 
 def replace(cursor: Cursor, counted: Sequence[CountedQuote], words: Mapping[int, tuple[int, str]]) -> int:
-    """Replace all stored quotes by the counted quotes that are in `words`; return the number stored.
+    """Replace all stored quotes by `counted`, except quotes whose hash is not in `words`; return how many.
 
-    `words`: maps the hash of a sentence to the revision and the wording of its carrier's text.
+    `words`: maps the hash of a quote to the revision of its carrier's text, and to the quote's words there.
     """
     kept = [one for one in counted if one.sentence_hash in words]
     cursor.execute(_sql("forget_all"))

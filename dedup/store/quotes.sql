@@ -1,7 +1,7 @@
 -- Quotes: sentences that several outlets share.
 
 -- name: schedule
--- Schedule workers to count quotes and alterations.
+-- Schedule workers to store quotes and alterations (changed sentences).
 INSERT INTO dedup.sentence_schedule (minutes, outlets) VALUES (%(minutes)s, %(outlets)s)
 
 -- name: unschedule

@@ -23,7 +23,7 @@ from dedup.text.punkt import FILES, PunktModel
 
 _sql = Statements("store/rulebooks")
 
-# Maximum duration of a transaction that writes marks. The time of a mark is the time its transaction began.
+# Maximum duration of a transaction that writes marks. A mark may become visible this long after `marked_at`.
 MARKED_LATE = timedelta(minutes=10)
 
 _NAMES = frozenset(field.name for field in fields(Settings))
@@ -45,7 +45,7 @@ class State:
     unicode: str | None  # version of the Unicode tables
 
     def same_program(self) -> bool:
-        """Return whether this program would make the same fingerprints. Raises SchemaError: it is too old."""
+        """Return whether this program makes equal fingerprints. Raises SchemaError: the program is older."""
         if self.algorithm > ALGORITHM_REVISION:
             raise SchemaError("the fingerprints were made by a newer dedup; upgrade this program")
         return (self.algorithm, self.unicode) == (ALGORITHM_REVISION, UNICODE_VERSION)
@@ -55,7 +55,7 @@ class State:
 class Rulebook:
     """Settings, sentence parameters and state of a corpus at one moment."""
 
-    fingerprinter: Fingerprinter  # has the settings, too
+    fingerprinter: Fingerprinter  # also contains the settings
     models: dict[str, PunktModel]  # trained sentence parameters by language
     state: State
 
@@ -155,7 +155,7 @@ class AdoptionPlan:
     adoption: Adoption
     wanted: State
     fingerprinter: Fingerprinter  # with the wanted settings
-    since: datetime  # articles marked since this time may have to be withdrawn again
+    since: datetime  # hooks may use old settings after this time, so `adopt` withdraws their articles again
 
 
 def plan_adoption(cursor: Cursor) -> AdoptionPlan:
@@ -166,7 +166,8 @@ def plan_adoption(cursor: Cursor) -> AdoptionPlan:
 
 
 def keep_pinned_words(cursor: Cursor, plan: AdoptionPlan) -> None:
-    """Store the full texts of pinned sentences if the hash key changes. Call this before `withdraw_for`."""
+    """Store the full texts of pinned sentences if the hash key changes, since new hashes are made from texts.
+    Call this before `withdraw_for` drops the fingerprints, which lead to articles with these sentences."""
     present = load_rulebook(cursor).fingerprinter
     if present.settings.hash_key != plan.fingerprinter.settings.hash_key:
         pins.keep_words(cursor, present)
@@ -191,9 +192,8 @@ def withdraw_for(cursor: Cursor, plan: AdoptionPlan, ids: Sequence[int]) -> None
 def adopt(cursor: Cursor, plan: AdoptionPlan | None = None, through: int = 0) -> None:
     """Put wanted settings and parameters in force; record this program's versions. Needs the settle lock.
 
-    Marks made with other settings become stale; fingerprints of another version are dropped. `plan`: the plan
-    by which the caller withdrew all articles with ids up to `through`; None: no article is withdrawn yet.
-    Raises StaleRulesError: the wanted settings or parameters changed since the plan.
+    Marks made with other settings become stale; fingerprints of another version are dropped. With `plan`, the
+    caller has done this up to the article id `through`. Raises StaleRulesError: the plan is outdated.
     """
     present = plan_adoption(cursor)
     if plan is not None and plan.wanted != present.wanted:

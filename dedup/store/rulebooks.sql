@@ -38,7 +38,7 @@ DELETE FROM dedup.setting WHERE value IS NULL
 DELETE FROM dedup.setting WHERE value IS NULL AND name = ANY (%(names)s)
 
 -- name: delete_unadopted_setting
--- Delete a setting that was never in force.
+-- Delete the wanted value of a setting that has no adopted value: its default is in force, so a reset changes nothing.
 DELETE FROM dedup.setting WHERE name = %(name)s AND adopted IS NULL
 
 -- name: fingerprint_versions
@@ -52,7 +52,7 @@ JOIN (
 WHERE a.id = ANY (%(ids)s)
 
 -- name: marked_since
--- Return a time that is earlier than `marked_at` of every mark that is not committed yet.
+-- Return a time so long ago that all marks with an earlier `marked_at` are committed.
 SELECT now() - %(late)s::interval
 
 -- name: models
@@ -61,7 +61,7 @@ SELECT DISTINCT ON (language) language, abbrev_types, collocations, sent_starter
 FROM dedup.sentence_model WHERE adopted OR %(wanted)s ORDER BY language, adopted
 
 -- name: not_withdrawn
--- Return the articles that were not withdrawn yet: ids after `through`, and articles marked at `since` or later.
+-- Return articles to withdraw: ids after `through`, and articles marked at `since` or later; all if `since` is null.
 SELECT id FROM dedup.article_mark WHERE id > %(through)s OR %(since)s::timestamptz IS NULL OR marked_at >= %(since)s
 
 -- name: nothing_unsettled

@@ -39,7 +39,7 @@ class FingerprintRow:
     id: int
     order: OrderKey
     stored_canonical: bool  # the canonical flag of the fingerprint: true for an original
-    canonical: bool | None  # the same flag; None if the article takes no part in comparisons yet
+    canonical: bool | None  # `stored_canonical`, or None if the article takes no part in comparisons yet
     settled: bool
     pinned: bool  # the article is in a pinned pair
     content_hash: int
@@ -116,7 +116,7 @@ def count_unsettled(cursor: Cursor, limit: int | None = None) -> int:
 
 
 def find_later_best_matches(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, OrderKey]:
-    """Return the order key of the best match by original in `ids`, if the best match is a later article."""
+    """Find originals of `ids` whose best match is a later article; map each to the order key of its match."""
     values = {**order_parameters(settings), "ids": bigints(ids)}
     rows = cursor.execute(_sql("best_match_later"), values).fetchall()
     return {row[0]: (row[1], row[2].encode()) for row in rows}
@@ -128,8 +128,8 @@ def find_best_match_pairs(cursor: Cursor, ids: Collection[int]) -> list[tuple[in
 
 
 def find_lowest(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, tuple[int, float]]:
-    """Return for each original the number of its similar pairs with earlier originals, and the lowest score
-    among its best `similar_pairs` pairs. The score is 0 if the original has fewer pairs.
+    """Return for each original the number of its similar pairs with earlier originals, and the score of pair
+    number `settings.similar_pairs` in descending order. The score is 0 if the original has fewer pairs.
     """
     if not ids:
         return {}
@@ -180,7 +180,7 @@ class Outcome:
     """Decisions of one settle transaction."""
 
     duplicates: dict[int, Mark]  # marks of duplicates by id
-    canonical: dict[int, Mark]  # marks of originals by id; also of earlier originals with a new best match
+    canonical: dict[int, Mark]  # marks by id: of settled originals, and of originals with a new best match
     flags: dict[int, bool]  # changed canonical flags by id
     pairs: PairRows  # all pairs whose later article was settled, and new pairs of other articles
     settled: frozenset[int]
@@ -246,7 +246,7 @@ def _drop_pairs(cursor: Cursor, settings: Settings, pairs: Sequence[tuple[int, i
 
 
 def write_duplicates(cursor: Cursor, marks: dict[int, Mark], *, stale: bool = False) -> None:
-    """Mark articles as duplicates. `stale`: provisionally, so new articles join no comparisons yet."""
+    """Mark articles as duplicates. `stale`: only provisionally, until a backfill settles them again."""
     if marks:
         cursor.execute(_sql("write_duplicates"), {"stale": stale, **_columns(marks)})
 

@@ -52,7 +52,7 @@ EXISTS (SELECT FROM dedup.pair_pin p WHERE p.source_id = a.source_id)
 f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.shingle_count, k.score, k.reason
 
 -- name: best_match_later
--- Return the originals whose best match is a later article, with this article's position in canonical order.
+-- Return the originals of `ids` whose best match is a later article, with the later article's time and source_id.
 SELECT m.other_id, dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s), a.source_id
 FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (
@@ -60,7 +60,7 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = m.article_id OFFSET 0) AS a
 
 -- name: lowest_kept
--- Return for each article the number of similar pairs with earlier articles, and the lowest score of its best pairs.
+-- Return per article the number of similar pairs with earlier articles, and the score of pair number `pairs`, or 0.
 SELECT given.id, kept.pairs, kept.lowest
 FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (
@@ -101,8 +101,8 @@ SELECT source_id, other_source_id, relation FROM dedup.pair_pin
 WHERE other_source_id = ANY (%(names)s)
 
 -- name: place
--- The position of `dedup.article_mark a` in the arrays of new marks. A join is avoided, because the planner would read
--- the whole table if its statistics say that the table is empty.
+-- The position of `dedup.article_mark a` in the arrays of new marks. A join is avoided: soon after a load, statistics
+-- still say that the table is empty, so the planner would choose to read the whole table.
 array_position(%(ids)s::bigint[], a.id)
 
 -- name: reach
@@ -119,7 +119,7 @@ FROM dedup.sharing(
     CASE %(among)s WHEN 'canonical' THEN '{true}' WHEN 'duplicate' THEN '{false}' ELSE '{true,false}' END::boolean[],
     %(sentences)s::bigint[] || %(buckets)s || %(contents)s) AS hit
 -- OFFSET 0: look up each article by id. With outdated statistics the planner would begin with all articles that take
--- part in comparisons. Columns are listed, because the role of a scraper may not read texts.
+-- part in comparisons. No `*`: a database role that may only submit articles (a scraper) may not read texts.
 CROSS JOIN LATERAL (
     SELECT id, source_id, published_at, added_at FROM dedup.article WHERE id = hit.article_id OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = hit.article_id OFFSET 0) AS k
@@ -149,7 +149,7 @@ SET status = CASE WHEN ${chosen_reason} IS NULL THEN 'unique' ELSE 'similar' END
 WHERE a.id = ANY (%(ids)s)
 
 -- name: write_duplicates
--- Write the marks of duplicates.
+-- Write the marks of duplicates. With a stale mark, a new article takes no part in comparisons yet.
 UPDATE dedup.article_mark a
 SET status = 'duplicate', stale = %(stale)s, takes_part = a.takes_part OR NOT %(stale)s,
     duplicate_of = (%(originals)s::bigint[])[${place}], score = ${chosen_score},

@@ -58,7 +58,7 @@ def sentence_counts(cursor: Cursor) -> dict[int, tuple[int, int]]:
 
 
 def count_sentences(cursor: Cursor, settings: Settings) -> dict[int, tuple[int, int]]:
-    """Count carriers, and pairs of carriers with an equal bucket key, of frequent and pinned sentences."""
+    """Count carriers of frequent and pinned sentences, and pairs of carriers with an equal bucket key."""
     # This statement differs from those of `common_sentences.py`, because its result checks their counts.
     values = {"limit": settings.common_stories, "bands": settings.buckets}
     rows = cursor.execute(_sql("count_sentences"), values)
@@ -106,7 +106,7 @@ def texts(cursor: Cursor, ids: Sequence[int]) -> Iterator[TextTask]:
 
 
 def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, set[Pair]]:
-    """Return pairs by later article; leave out pairs kept only as the best match of the earlier article."""
+    """Return pairs by later article. Skip pairs that only the earlier article needs, for its best match."""
     values = {**order_parameters(settings), "ids": bigints(ids), "pairs": settings.similar_pairs}
     found: dict[int, set[Pair]] = {id: set() for id in ids}
     for row in cursor.execute(_sql("pairs"), values):

@@ -18,7 +18,7 @@ SELECT sentence_hash, carriers, effective_stories FROM dedup.common_sentence
 SELECT sentence_hash, carriers, pairs FROM dedup.sentence_count
 
 -- name: count_sentences
--- Count the carriers, and the pairs of carriers with an equal bucket key, of pinned and of frequent sentences.
+-- Count the carriers of frequent and pinned sentences, and the pairs of carriers with an equal bucket key.
 WITH carrier AS (
     SELECT s.sentence_hash, f.buckets
     FROM dedup.fingerprint f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
@@ -63,7 +63,7 @@ WHERE f.canonical AND a.takes_part
 article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard, containment
 
 -- name: pairs
--- Return the pairs of these later articles, except pairs kept only as the best match of the earlier article.
+-- Return the pairs of these later articles. Skip pairs that only the earlier article needs, for its best match.
 SELECT ${pair} FROM dedup.match WHERE article_id = ANY (%(ids)s) AND NOT best_match
 UNION ALL
 SELECT ${pair} FROM (

@@ -80,7 +80,7 @@ def copies(cursor: Cursor, article_id: int, *, settled: bool = False) -> tuple[t
 
 
 def best_pairs(cursor: Cursor, article_id: int, relation: str | None = None) -> dict[int, Match]:
-    """Return at most `MATCHES_LIMIT` pairs of an article, the best scores first, by id of the other article.
+    """Return pairs of an article by id of the other article: at most `MATCHES_LIMIT`, the best scores first.
 
     A duplicate has pairs with originals; an original has pairs with similar articles. `relation`: return only
     pairs of this relation.

@@ -30,7 +30,7 @@ class VersionRow:
     id: int
     source_id: str
     version: int  # 1 is the original
-    # id and source_id of the version before, or, if this is an original, of the most similar earlier original
+    # id and source_id of the version before; for an original: of the most similar earlier original
     before: tuple[int, str] | None
     title: str | None
     publication: str | None
@@ -55,7 +55,7 @@ class AlterationRow(TypedDict):
 
 
 def load_versions(cursor: Cursor, source_id: str) -> list[VersionRow]:
-    """Return the versions of an article's story, then later originals that match its original best."""
+    """Return the versions of an article's story, then originals whose best match is the story's original."""
     rows = cursor.execute(_sql("of_story"), {"source_id": source_id, "limit": MAX_VERSIONS}).fetchall()
     found = []
     for id, name, version, before_id, before_name, *rest in rows:
@@ -72,14 +72,14 @@ def find_uncompared(cursor: Cursor) -> tuple[Bigints, Bigints]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Sentences (with hashes) that differ between two versions; None if a version lacks the sentence."""
+    """Sentences that differ between two versions: item i of `earlier` became item i of `later`."""
 
     article_id: int
     before_id: int
     revision: int
     before_revision: int
-    earlier: Sequence[tuple[int, str] | None]
-    later: Sequence[tuple[int, str] | None]
+    earlier: Sequence[tuple[int, str] | None]  # hash and words; None if the sentence was added
+    later: Sequence[tuple[int, str] | None]  # hash and words; None if the sentence was removed
 
 
 def keep(cursor: Cursor, found: Sequence[Difference]) -> None:

@@ -31,7 +31,7 @@ NO_HORIZON = "no horizon"
 class WindowState:
     horizon: datetime | None  # articles before this time are archived
     wanted: datetime | None  # the next backfill moves the horizon to this time
-    divided: str | None  # result of `division` at the last check of all articles; None if unknown
+    divided: str | None  # horizon and settings (`division`) at the last check of all articles; None: unknown
 
 
 def load(cursor: Cursor) -> WindowState:
@@ -39,7 +39,7 @@ def load(cursor: Cursor) -> WindowState:
 
 
 def division(horizon: datetime | None, settings: Settings) -> str:
-    """Join the horizon and the settings that decide which articles are before the horizon into a string."""
+    """Return a string of the horizon and the time settings; if it changes, all articles must be checked."""
     if horizon is None:
         return NO_HORIZON
     return f"{horizon.astimezone(UTC).isoformat()} {settings.canonical_order} {settings.earliest_year}"
@@ -97,7 +97,7 @@ def find_archived_inside(cursor: Cursor, settings: Settings) -> list[int]:
 
 
 def count_wrong_side(cursor: Cursor, settings: Settings) -> int:
-    """Count settled articles that are wrongly archived or unarchived; 0 if a check of all articles is due."""
+    """Count settled articles wrongly archived or unarchived; 0 if a backfill will check all articles."""
     state = load(cursor)
     if state.divided != division(state.horizon, settings):
         return 0

@@ -1,8 +1,8 @@
 -- The window, and archived articles.
 
 -- name: archive_articles
--- Archive articles. Their marks stay, except marks that point to an original inside the window, because that original
--- may still change. Articles with such a mark, and pending articles, become failed with the reason `never`.
+-- Archive articles, and keep their marks. But duplicates of an original inside the window become failed, because that
+-- original may still change. Pending articles become failed, too. The parameter `never` is the reason of both.
 UPDATE dedup.article_mark a
 SET archived = true, stale = false, takes_part = false, limit_fired = NULL,
     status = CASE WHEN kept.mark THEN a.status ELSE 'failed' END,
@@ -76,7 +76,7 @@ SELECT count(*) FILTER (WHERE NOT a.archived AND ${time} < %(horizon)s), count(*
 FROM dedup.marked_article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of
 
 -- name: load
--- Return the horizon, the wanted horizon, and the result of `division` at the last check of all articles.
+-- Return the horizon, the wanted horizon, and the horizon and settings at the last check of all articles.
 SELECT horizon, horizon_wanted, divided FROM dedup.corpus_state
 
 -- name: move

@@ -31,7 +31,7 @@ FORMER = "article_words"  # Name of the index of older versions of dedup; `chang
 TITLE_CHARACTERS, TEXT_CHARACTERS = 1_000, 50_000
 
 OUTLET_CHARACTERS = 100  # Maximum of an outlet's name in the index; a search also compares whole names
-BLOCK_DAYS = 32  # Number of days in a block; all days of a block share an index marker
+BLOCK_DAYS = 32  # Number of days in a block; the index tells each article's block, to search newest first
 PATIENCE = 7 * 86_400.0  # Maximum seconds to build the index; 1,000,000 articles take minutes
 
 
@@ -117,7 +117,7 @@ def mark(of: date | int | str) -> str:
 
 
 def block(day: date) -> int:
-    """Return the number of a day's block. Block 0 has twice as many days, because SQL rounds towards 0."""
+    """Return the number of a day's block as SQL computes it: block 0 also has the 31 days before 2000."""
     number = (day - _ZERO).days
     return abs(number) // BLOCK_DAYS * (-1 if number < 0 else 1)
 

@@ -47,8 +47,8 @@ TAMPERING = {
     " UPDATE dedup.article_mark SET stale = false": "a9: ",
     "INSERT INTO dedup.pair_pin VALUES ('a0', 'a1', 'unrelated');"
     " UPDATE dedup.article_mark SET stale = false": "a1: marked",
-    f"DELETE FROM dedup.article_mark {of('a1')}": "articles without a mark",
-    f"UPDATE dedup.article_mark SET time = now() {of('a1')}": "or marks with a wrong time",
+    f"DELETE FROM dedup.article_mark {of('a1')}": "articles whose mark is missing",
+    f"UPDATE dedup.article_mark SET time = now() {of('a1')}": "or disagrees with the article",
     "INSERT INTO dedup.article_mark (id, time) VALUES (4711, now())": "marks that belong to no article",
     # Fingerprints, also of what is not settled yet.
     "UPDATE dedup.fingerprint SET shingle_count = 1": "does not match the text",
