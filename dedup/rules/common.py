@@ -1,13 +1,12 @@
 """Decide whether a sentence is common, by counting stories, not articles (docs/semantics.md, section 2).
 
-A carrier is an article that contains the sentence. Draw one carrier at random, put it back, and draw again: c
-is the probability that the two carriers have the same bucket key in a band, averaged over the bands. 1 / c is
-the effective number of stories: the number of equally large stories with the same c (the inverse of Simpson's
-index, Simpson 1949). If n of m carriers have a key, c is the sum of (n / m)^2 over the keys of a band.
+A carrier is an article that contains the sentence. Carriers that tell one story often have equal bucket keys.
+Draw a carrier at random, put it back, and draw again: c is the probability that both draws have the same
+bucket key in a band, averaged over the bands. 1 / c is the effective number of stories: ten stories, each
+with two identical carriers, have c = 1 / 10. (1 / c is the inverse of Simpson's index, Simpson 1949.)
 
-The corpus stores P, the number of ordered pairs of different carriers with equal keys: the sum of n (n - 1)
-over all keys and bands. P is easy to update. The sum of n^2 is P + bands * m, which counts each carrier with
-itself in every band.
+The corpus does not store c, but a number that is easy to update: P, the number of ordered pairs of different
+carriers with an equal bucket key, summed over the bands. `effective_stories` computes 1 / c from P.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ def agreeing_pairs(buckets: Sequence[Sequence[int]], weights: Sequence[int] | No
 
     `weights`: for each row of buckets, the number of carriers that have this row; None means 1.
 
-    >>> agreeing_pairs([[7, 8], [7, 9]], [3, 2])  # 5 * 4 in the first band; 3 * 2 + 2 * 1 in the second
+    >>> agreeing_pairs([[7, 8], [7, 9]], [3, 2])  # key 7: 5 carriers, 5 * 4 pairs; key 8: 3 * 2; key 9: 2 * 1
     28
     """
     each = weights or [1] * len(buckets)
@@ -37,9 +36,10 @@ def agreeing_pairs(buckets: Sequence[Sequence[int]], weights: Sequence[int] | No
 def effective_stories(carriers: int, pairs: int, bands: int) -> float:
     """Return 1 / c, the effective number of stories: at most the number of carriers, and 0 without carriers.
 
-    >>> effective_stories(20, 16 * 10 * 2, 16)  # ten stories, two copies each
+    >>> effective_stories(carriers=20, pairs=16 * 10 * 2, bands=16)  # 10 stories of 2 copies: 2 pairs a band
     10.0
     """
+    # A key of n carriers adds n * (n - 1) to `pairs`; each carrier with itself adds n, so the sum is n * n.
     return bands * carriers * carriers / (pairs + bands * carriers) if carriers else 0.0
 
 

@@ -24,7 +24,7 @@ from dedup.rules.pairs import CODE, Codes, score, scored_at_once
 
 COMPARED_AT_ONCE = 4_000_000  # Maximum comparisons per step (100 MB); a step has at least one article
 
-# Duplicates are removed from the groups each time that new duplicates reach this share of all articles.
+# Share of all articles: after this many new duplicates, they are left out of further comparisons.
 GONE_SHARE = 0.02
 
 NOBODY = -1
@@ -57,8 +57,8 @@ class BestMatches:
 
     Attributes:
         score, rule: score and rule of the pair with the best match; the score is -1 without a best match.
-        place: place of the best match; a fraction between two places if the match is not among the n
-            articles; -1 for an earlier match of unknown place, which counts as the first of equal matches.
+        place: place of the best match, since the first of equal matches counts. A match that is not among
+            the n articles has a fraction, such as 3.5 (between 3 and 4), or -1 (before all) if unknown.
     """
 
     score: Shares
@@ -76,8 +76,8 @@ class Outside:
 
     Attributes:
         inside: shape (n,): True for articles that are decided.
-        canonical: shape (n,): True for originals outside, the only articles outside that are compared.
-        best: best matches of articles outside; an infinite score keeps a best match unchanged.
+        canonical: shape (n,): True for originals outside. Duplicates outside are not compared.
+        best: best matches of articles outside. An infinite score, which no pair exceeds, prevents a change.
     """
 
     inside: Flags
@@ -128,15 +128,14 @@ class Decisions:
     """The result for n articles; places are in canonical order.
 
     Attributes:
-        original: shape (n,): for duplicates inside, the place of the original; NOBODY for other articles.
-        score: shape (n,): score of the pair with the original or the best match; -1 if both are missing.
-        rule: shape (n,): rule of that pair, as a place in `rules.pairs.RULES`.
+        original: shape (n,): place of the original of a duplicate inside; NOBODY for other articles.
+        score, rule: shape (n,): score and rule of the pair with the original or, for an original, with the
+            best match; the score is -1 without such a pair. The rule is a place in `rules.pairs.RULES`.
         best_place: shape (n,): place of the best match, as in `BestMatches`.
-        pairs: rows for `match`: of articles inside, and of articles outside with a new, later best match.
-        best_match: True for pairs whose later article is the best match of the earlier one.
-        across: pairs of originals, one inside and one outside.
-        component: shape (n,): the lowest place among the article and all articles related to it, directly or
-            through other articles; shape (0,) if any article is outside.
+        pairs: m pairs to store: best pairs of articles inside with earlier articles, and new best matches.
+        best_match: shape (m,): True for `pairs` whose later article is the best match of the earlier one.
+        across: pairs of an original inside and an original outside.
+        component: shape (n,): lowest place in the connected component; shape (0,) if any article is outside.
         compared: number of scored pairs.
     """
 
@@ -171,15 +170,15 @@ class ComparedArrays:
     """Comparisons of articles inside with each other and with originals outside.
 
     Attributes:
-        place, number: shape (n,): the place of each article number, and the number of each place.
+        number: shape (n,): number of the article at each place. Articles outside have the lowest numbers.
+        place: shape (n,): place of the article with each number.
         compared: number of scored pairs.
     """
 
     def __init__(self, profiles: Profiles, settings: Settings, inside: Flags, at_once: int) -> None:
         self._profiles, self._settings, self._at_once = profiles, settings, at_once
         self._size, self._first = len(inside), int(np.count_nonzero(~inside))
-        # Number the articles outside first, then the articles inside, both in canonical order: so an article
-        # inside is only compared with articles of smaller numbers.
+        # Both kinds are numbered in canonical order, so articles are only compared with smaller numbers.
         self.place = np.argsort(inside, kind="stable").astype(np.int32)
         self.number = np.empty(self._size, np.int32)
         self.number[self.place] = np.arange(self._size, dtype=np.int32)
@@ -222,7 +221,8 @@ class ComparedArrays:
                 kind.drop(gone[self.place])
 
     def related(self, start: int, stop: int, among: Flags) -> PairArrays:
-        """Return related pairs of articles `start` to `stop` with lower-numbered articles set in `among`."""
+        """Return the related pairs of two articles: one has a number from `start` to `stop` - 1, the other
+        has a lower number and is flagged in `among`."""
         acts = among[self.place]
         by_sentence, by_bucket, by_content = (
             kind.earlier(start, stop, acts) if kind else np.empty(0, np.int64) for kind in self._kinds
@@ -335,7 +335,7 @@ class _Decider:
     def _find_duplicates(self, start: int, duplicates: PairArrays) -> None:
         """Clear the flag `canonical` of each article that duplicates an earlier original."""
         canonical, number = self._canonical, self._comparison.number
-        # An article numbered below `start` keeps its mark, even if it is the later article of a pair.
+        # Ignore pairs whose later article is outside (numbered below `start`), since it keeps its mark.
         duplicates = duplicates[number[duplicates.later] >= start]
         here = number[duplicates.earlier] >= start
         canonical[duplicates.later[~here]] = False
@@ -370,7 +370,7 @@ class _Decider:
         self._best_match = PairArrays.joined([self._best_match[stay], better])
 
     def _improve(self, ranked: PairArrays, article: Places, other: Places) -> PairArrays:
-        """Replace the best match of each article if its first pair is better. Return the better pairs."""
+        """Update the best match of articles whose first pair in `ranked` is better; return these pairs."""
         first = begins_run(article)
         best, article, other = ranked[first], article[first], other[first]
         score, rule = self._score[article], self._rule[article]

@@ -15,21 +15,21 @@ Entries = tuple[Bigints, Places]  # Keys, and places of articles with these keys
 
 def shared(keys: Bigints, places: Places) -> Entries:
     """Return the distinct entries whose key several articles share, sorted by key and place."""
-    # Most keys belong to only one article and are dropped here. The entry number replaces the lower bits of
-    # each key, so that a fast in-place sort of integers suffices.
+    # Drop most keys of only one article by a fast sort in place. It sorts integers made of the upper bits of
+    # a key and the number of its entry. So keys that are equal only in the upper bits remain at first.
     bits = max(len(keys) - 1, 1).bit_length()
     packed = keys >> bits
     packed <<= bits
     packed |= np.arange(len(keys))
     packed.sort()
     chosen = packed[_several(packed >> bits)] & ((1 << bits) - 1)
-    # Few entries remain, so an exact sort costs little; some remaining keys are equal only in the upper bits.
+    # Few entries remain, so an exact sort of the whole keys costs little.
     keys, places = keys[chosen], places[chosen]
     if not len(keys):
         return keys, places
     order = np.lexsort((places, keys))
     keys, places = keys[order], places[order]
-    # Drop repeated entries: an article without shingles has the same key in all buckets.
+    # Drop repeated entries: a long text without shingles has its content hash as the key of each bucket.
     fresh = begins_run(keys, places)
     keys, places = keys[fresh], places[fresh]
     several = _several(keys)
@@ -61,7 +61,7 @@ class Groups:
         self._by_place = np.argsort(self._places, kind="stable").astype(np.int32)
         counts = np.bincount(self._places, minlength=self._size)
         self._first = np.concatenate([[0], np.cumsum(counts)])
-        # The method `work` computes these sums when needed: a step with only one article does not need them.
+        # Cumulative counts of comparisons. `work` computes them on demand: a single article needs no counts.
         self._work: npt.NDArray[np.float64] | None = None
 
     def work(self, start: int) -> npt.NDArray[np.float64]:
@@ -80,9 +80,9 @@ class Groups:
             self._set_groups(self._group[stay])
 
     def earlier(self, start: int, stop: int, among: Flags) -> Bigints:
-        """Return the codes of pairs of articles `start` to `stop` with earlier articles that share a key.
+        """Return coded pairs that share a key: an article `start` to `stop` - 1, and an earlier article.
 
-        A pair with several shared keys is repeated. `among`: shape (size,): flags of the earlier articles.
+        A pair is repeated for each shared key. `among`: shape (size,): True for allowed earlier articles.
         """
         entries = self._by_place[self._first[start] : self._first[stop]]
         starts = self._start[entries]

@@ -51,8 +51,8 @@ class Scores:
         containment: share of the shorter article that is in the longer one, from 0 to 1.
         same_content: True for equal content hashes; same_bucket: True if a bucket key is equal.
         shingles: number of shingles of the article with fewer shingles.
-        print_jaccard: Jaccard of the damaged-print signatures if the texts are copies of one damaged text and
-            share a bucket; otherwise 0.
+        print_jaccard: Jaccard of the prints (signatures of letters, `text/damaged.py`) if the texts are equal
+            except for misread letters, and share a bucket; otherwise 0.
     """
 
     shared: int

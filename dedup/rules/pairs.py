@@ -24,7 +24,7 @@ WORK_AT_ONCE = 4_000_000  # Maximum number of pairs in memory before repeated pa
 SCORED_AT_ONCE = 25_600_000  # Maximum bytes of signatures per step: 100,000 pairs, about 100 MB
 
 Bigints = npt.NDArray[np.int64]
-Signatures = npt.NDArray[np.uint8]  # Shape (m, k): rows of a signature and a damaged-print signature
+Signatures = npt.NDArray[np.uint8]  # Shape (m, k): a row is a signature, then a print (of letters) if used
 
 RULES = tuple(sorted(Rule))  # Sorted by name; arrays contain places in this tuple
 CODE = {rule: place for place, rule in enumerate(RULES)}  # Place of each rule in `RULES`
@@ -205,7 +205,7 @@ class FingerprintArrays:
     def _same_bucket(self, pairs: Pairs) -> Flags:
         """Return, for each pair, whether any bucket key is equal."""
         a, b = pairs.T
-        # Comparing band by band is faster than comparing sets, which also find equal keys in different bands.
+        # First compare keys of the same band, which is fast; then also find equal keys of different bands.
         found: Flags = (self._bands[a] == self._bands[b]).any(axis=1) & self._banded[a] & self._banded[b]
         rest = np.flatnonzero(~found)
         found[rest] = self._buckets.shared(pairs[rest]) > 0

@@ -41,7 +41,7 @@ class Vitals(Answer):
     pending: int  # articles without a mark
     stale: int  # articles whose mark must be settled again
     estimated: bool  # `pending` and `stale` are estimates, since there are more than `SAMPLE`
-    # Upper limit of the longest wait of a pending or stale article; if `estimated`, in the sample only.
+    # Upper bound of the longest wait, since times of edits are unknown. If `estimated`: in the sample.
     waiting_seconds: float | None
     failed: dict[str, int]  # reason before its colon -> count among the newest `SAMPLE` failed articles
     failed_lately: int  # articles that failed recently (see `load_vitals`), and need a repair
@@ -70,8 +70,8 @@ class Vitals(Answer):
         return f"{articles}{also} {'waits' if self.pending + self.stale == 1 and not changes else 'wait'}"
 
     def problems(self, seconds: float, wait: float | None = None) -> list[str]:
-        """Return the problems in words. `seconds`: maximum waiting time of an article. `wait`: the maximum
-        while no run is at work; None for `seconds`, or at most `WAIT_SECONDS` if there are workers."""
+        """Return the problems in words. `seconds`: a longer wait of an article is a problem. `wait`: the same
+        while no run is at work. If None, `wait` is `seconds`, but at most `WAIT_SECONDS` with workers."""
         found = [*self.drifted]
         if wait is None:
             wait = min(WAIT_SECONDS, seconds) if self.workers else seconds

@@ -106,7 +106,7 @@ class PastRun(Answer):
 
 
 def find_current(cursor: Cursor, what: str) -> Run | None:
-    """Return the run without an end, alive or gone, that excludes a new run of the kind `what`."""
+    """Return the unfinished run, alive or gone, of a kind that may not run at the same time as `what`."""
     kinds = list(SETTLING) if what in SETTLING else [what]
     row = cursor.execute(_sql("current"), {**_LEASE, "kinds": kinds}).fetchone()
     return Run(*row) if row else None
@@ -130,7 +130,7 @@ def beat(
     values = {"run": run, "stage": stage, "done": done, "total": total, "still": still_seconds}
     if cursor.execute(_sql("beat"), {**values, **asdict(owner)}).rowcount:
         return True
-    # A run without a row was not replaced: its row was deleted. A replaced run still has a row.
+    # Another run replaced this run if the row still exists. A missing row was deleted: continue.
     return cursor.execute(_sql("find"), {"run": run}).fetchone() is None
 
 

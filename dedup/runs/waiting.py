@@ -37,7 +37,7 @@ log = logging.getLogger("dedup.listener")
 class Waiting:
     settling: bool  # articles or changed settings wait; a changed program is not noticed here
     counting: bool  # credits must be read, or sentences counted, which can make articles stale
-    words: bool  # the words of sentences must be stored; no article waits for this
+    words: bool  # the views `alteration` and `quote` must be filled; no article waits for this
 
     def __bool__(self) -> bool:
         return self.settling or self.counting

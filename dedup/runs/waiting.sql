@@ -1,7 +1,7 @@
 -- The query that an idle worker runs every second.
 
 -- name: look
--- Return three flags: articles must be settled, sentences must be counted, words of sentences must be stored.
+-- Return three flags: articles must be settled, sentences must be counted, views must be filled.
 SELECT EXISTS (
     -- Articles to settle.
     SELECT FROM dedup.article_mark k WHERE k.status = 'pending' OR k.stale
@@ -52,6 +52,6 @@ SELECT EXISTS (
     -- Articles whose credits must be read.
     SELECT FROM dedup.credit_unread
 ), EXISTS (
-    -- Words of sentences to store: the time of the schedule has come.
+    -- The views `alteration` and `quote` (words of sentences): the scheduled time to fill them has come.
     SELECT FROM dedup.sentence_schedule WHERE begun_at < now() - make_interval(mins => minutes)
 )

@@ -103,7 +103,7 @@ def backfill(
         try:
             BackfillRun(database, report, heartbeat, options, progress or SilentProgress(), stop).run()
         except BaseException as error:
-            # If the database is down, this fails, too; the next run then notices that this run is dead.
+            # The outcome is lost if the database is down. The next run then notices that this run is dead.
             with suppress(Exception):
                 heartbeat.end("failed", type(error).__name__)
             raise
@@ -203,7 +203,7 @@ class BackfillRun:
         self._report.archived = self._window.archived
         with self._database.transaction() as cursor:
             waiting = fingerprints.count(cursor, "unfingerprinted")
-        # Choose the table for new fingerprints before reading texts, since they are written at once.
+        # Choose the table for new fingerprints first, since fingerprinting already writes to this table.
         engine = self._options.engine
         loading = choice.should_load_without_indexes(self._database, engine, waiting)
         self._fingerprinting.target = "fingerprint_bulk" if loading else "fingerprint"
@@ -234,8 +234,8 @@ class BackfillRun:
         return read
 
     def _settle_in_memory(self, rulebook: Rulebook, waiting: int, read: Counts | None) -> tuple[int, ...]:
-        """Settle everything with the memory engine. `read`: counts if this round fingerprinted texts already;
-        None to fingerprint the waiting texts first, and to write their fingerprints without indexes."""
+        """Settle everything with the memory engine. `read`: result of this round's fingerprinting. If None,
+        first fingerprint the waiting texts, and write the fingerprints to the table without indexes."""
         run, memory, loading = self._heartbeat.run, self._options.memory, read is None
         with MemoryRun(
             self._database, rulebook, run, memory, self._progress, self._timed, self._stop, loading=loading

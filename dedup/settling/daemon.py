@@ -40,8 +40,8 @@ SEEN_SECONDS = 15.0  # Pause after which an idle worker stores again that it is 
 # Minimum pause between two runs that only count sentences: without it, every hook would start such a run.
 COUNT_SECONDS = 5.0
 
-# Maximum time that an ending worker waits for the thread that stores the words of sentences. The thread stops
-# after its present page of texts. A count of sentences may take longer, but cutting it off loses nothing.
+# Seconds that an ending worker waits for its thread that fills the views `alteration` and `quote`. The thread
+# stops after its present page of texts. If it is counting quotes, it is cut off: the next run counts again.
 WORDS_SECONDS = 5.0
 
 # First and longest pause before the next attempt to reach a database; the pause doubles each time.
@@ -136,7 +136,7 @@ class Daemon:
         with self._database.transaction() as cursor:
             found = waiting.find_waiting(cursor)
         now = time.monotonic()
-        # The query does not see that the program changed, so the first round always runs and checks that.
+        # `find_waiting` does not notice that the program was updated, but a round does. So run one at first.
         if self._first:
             found = Waiting(True, found.counting, found.words)
         self._quiet = not found
@@ -151,7 +151,7 @@ class Daemon:
             return False
         did = self._run_round()
         if self._first:
-            # Without waiting for SEEN_SECONDS, the next round then stores that this worker is idle.
+            # Make the next round store at once that this worker is idle, without a pause of SEEN_SECONDS.
             self._first, self._seen_at = False, float("-inf")
         self._worked_at = self._counted_at = time.monotonic()
         return did

@@ -29,7 +29,7 @@ from dedup.text.fingerprint import Fingerprint, UnreadableError
 
 _sql = Statements("store/articles")
 
-# Minimum print Jaccard to show two texts as copies of one misread text; the rule `damaged` needs more. Of
+# Minimum print Jaccard (likeness of letters, `text/damaged.py`) to show which letters of two texts differ. Of
 # 10,000 random pairs of news, one pair reaches this value, and that pair fails the other conditions.
 LEAST_ALIGNED = 0.1
 
@@ -185,7 +185,7 @@ def _explain_missing(*both: _Article) -> str | None:
 
 class ComparedPair:
     """Comparison of the earlier article `a` with the later article `b`, and the result in words. `prints`:
-    compared damaged-print signatures (`text/damaged.py`); None if an article has no such signature."""
+    comparison of their prints (signatures of letters, `text/damaged.py`); None if an article has no print."""
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class ComparedPair:
             return "the same words in the same order"
         if related.rule is Rule.DAMAGED:
             value = scores.print_jaccard
-            return f"one text with misread letters: print Jaccard {value:.3f}, in a shared bucket"
+            return f"misread copy: print Jaccard (of letter sequences) {value:.3f}, in a shared bucket"
         if related.rule is Rule.CONTAINMENT:
             threshold = settings.similar_containment
             return f"{scores.containment:.3f} of the shorter text is in the longer (at least {threshold:g})"
@@ -299,7 +299,7 @@ class ComparedPair:
         if self.scores.same_content or self.prints is None or self.prints.jaccard[0] < LEAST_ALIGNED:
             return []
         said = self._check_letters(self.prints)
-        # The first condition, the print Jaccard, has a lower limit above, since here texts are only shown.
+        # Skip the first condition (LEAST_JACCARD), since LEAST_ALIGNED suffices to show differing letters.
         return [sentence for sentence, _ in said] if all(holds for _, holds in said[1:]) else []
 
     def _check_letters(self, prints: PrintPairs) -> list[tuple[str, bool]]:
@@ -307,18 +307,18 @@ class ComparedPair:
         equal, differing = max(prints.equal[0], 1), prints.differing[0]
         mended = prints.mended[0] / differing if differing else 1.0
         said = (
-            f"each text has {prints.kept[0]:.3f} of the other's runs of {CORE_LETTERS} letters: print Jaccard"
-            f" {prints.jaccard[0]:.3f} (at least {LEAST_JACCARD:g})",
+            f"each text has a share of {prints.kept[0]:.3f} of the other's {CORE_LETTERS}-letter sequences,"
+            f" so the print Jaccard is {prints.jaccard[0]:.3f} (at least {LEAST_JACCARD:g})",
             f"the shorter text has {prints.fewer[0] / prints.more[0]:.3f} times the letters of the longer"
             f" text (at least {LEAST_RATIO:g})",
             f"the signature Jaccard is {self.scores.signature_jaccard:.3f} (at least"
             f" {max(prints.least_signature[0], 0):.3f}; misread letters make it lower)",
-            f"around {prints.whole[0] / equal:.3f} of the common runs the next letters are equal (at most"
-            f" {prints.most_whole[0]:.3f}: misread letters make many small differences)",
-            f"{prints.in_place[0] / equal:.3f} of the common runs are at the same place in both texts"
-            f" (at least {LEAST_IN_PLACE:g})",
-            f"beyond {mended:.3f} of the differences beside common runs, the texts are equal again (at least"
-            f" {prints.least_mended[0]:.3f})",
+            f"a share of {prints.whole[0] / equal:.3f} of the common sequences has equal letters on both"
+            f" sides (at most {prints.most_whole[0]:.3f}, since misread letters make many small differences)",
+            f"a share of {prints.in_place[0] / equal:.3f} of the common sequences is at the same place in"
+            f" both texts (at least {LEAST_IN_PLACE:g})",
+            f"where letters next to a common sequence differ, the letters beyond are equal again in a share"
+            f" of {mended:.3f} of the cases (at least {prints.least_mended[0]:.3f})",
         )
         holds = prints.conditions(np.array([self.scores.signature_jaccard]))
         return [(sentence, bool(flags[0])) for sentence, flags in zip(said, holds, strict=True)]
@@ -336,7 +336,7 @@ class ComparedPair:
 
     def _explain_containment(self) -> Iterator[str]:
         scores, settings = self.scores, self._settings
-        # Without enough evidence, containment is 0. Score again with less evidence to tell the actual value.
+        # Little evidence makes containment 0. Score again with the lowest requirements for its real value.
         without = replace(settings, containment_sentences=1, containment_shingles=1)
         contained = score(*self._profiles, without).containment
         if contained >= settings.similar_containment:
@@ -365,4 +365,4 @@ def _explain_marks(a: MarkState, b: MarkState) -> Iterator[str]:
         copy = f"{a.id} is a duplicate of {a.original}"
         yield f"only canonical articles can be originals, but {copy}{both}{unlike}"
     elif b.original is not None:
-        yield f"{b.id} is a duplicate of {b.original}, which scores higher (or equally, and is earlier)"
+        yield f"{b.id} is a duplicate of {b.original}, the earliest original with the highest score"

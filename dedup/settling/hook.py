@@ -34,8 +34,8 @@ MAX_CASCADE = 500
 
 MAX_CANDIDATES = 5_000  # Maximum number of articles that one hook compares; about 0.2 s
 
-# While at least MANY_UNSETTLED articles are unsettled, a hook compares at most MANY_CANDIDATES articles.
-# Otherwise an article that resembles many would be compared with all of them after each batch of a run.
+# While at least MANY_UNSETTLED articles are unsettled, a hook compares at most MANY_CANDIDATES articles. More
+# comparisons would be wasted: each batch of a backfill that settles such articles makes this one stale.
 MANY_CANDIDATES = 500
 MANY_UNSETTLED = 1_000
 
@@ -112,7 +112,7 @@ def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerpri
     known = store(cursor, article)
     is_free = rulebooks.memory_run(cursor) is None
     if not known.settled and window.find_outside(cursor, settings, [known.id]):
-        if is_free:  # otherwise the memory engine runs, and then its backfill archives the article
+        if is_free:  # while the memory engine runs, leave the article to its backfill
             _settle_cascade(cursor, settings, [*partners, *window.archive(cursor, settings, [known.id])])
     elif not known.settled:
         if (known.language, known.title) != (article.language, article.title):

@@ -66,7 +66,7 @@ class SentenceCounts:
     """Counts of sentences at one moment."""
 
     everything: bool  # all sentences were counted, not only those of some changes
-    taken: Bigints  # ids of the changes of articles that the counts include
+    taken: Bigints  # ids of the rows of `sentence_change` that `counts` includes
     counts: Sequence[SentenceCount]
     changes: Sequence[CommonChange]  # changes to the table of common sentences
     # Sentence that becomes common or stops being common -> articles to settle again; None to read them later.

@@ -1,10 +1,9 @@
 """Write look-up keys of fingerprints in sorted segments: a large load at once, recent keys by a merge.
 
-An entry is a key with an article id. A segment never changes; a merge replaces it. A merge takes the recent
-entries, then segments, the smallest first. It stops before a segment with over twice the entries taken so
-far. So every segment is more than twice as large as the next smaller one. An entry is rewritten about once
-each time the corpus doubles. A look-up in n entries searches at most log2(n / RECENT_ENTRIES) segments, plus
-loaded ones. A merge drops entries of articles that were edited, deleted or changed their canonical flag.
+An entry is a key with an article id. A segment never changes. A merge joins the recent entries with the
+smallest segment, then with the next larger one, and so on, while a segment has at most twice the entries
+joined so far. So an entry is rewritten about once each time the corpus doubles. A look-up in n entries
+searches at most log2(n / RECENT_ENTRIES) merged segments. A merge drops outdated entries.
 """
 
 from __future__ import annotations
@@ -30,7 +29,8 @@ RECENT_ENTRIES = 200_000
 # Entries sorted at once, and bytes per entry: 320 MB in all. A large load sorts more if memory allows.
 SORTED_ENTRIES, SORTED_BYTES = 16_000_000, 20
 
-# Maximum segments of originals, and of duplicates, that a load writes if memory suffices: look-ups read all.
+# Maximum number of segments that a load writes for originals, and again for duplicates, if memory suffices.
+# Each look-up searches all segments.
 LOADED_SEGMENTS = 8
 
 MERGED_SIZE = 2  # Maximum entries of the next segment to merge, as a multiple of the entries joined so far
@@ -135,13 +135,13 @@ def _merge_entries(
 
 def _write_whole(cursor: Cursor, flag: bool, parts: list[Bigints]) -> KeySegment:
     entries = np.concatenate(parts)
-    # This empties the caller's list for the next segment, and frees the memory of the parts before the sort.
+    # Free the memory of the parts before the sort. The caller puts the next segment into the same list.
     parts.clear()
     return _write(cursor, flag, key_segments.blocks_for(len(entries)), [entries])
 
 
 def _write(cursor: Cursor, flag: bool, blocks: int, parts: Iterator[Bigints] | list[Bigints]) -> KeySegment:
-    """Write a segment without repeated entries. All entries of a block must be in the same one of `parts`."""
+    """Write a segment without repeated entries. Each block must be whole within one element of `parts`."""
     segment, count = key_segments.next_segment(cursor), 0
     for part in parts:
         entries = distinct(part)

@@ -1,21 +1,12 @@
 """Give unsettled articles their marks in one transaction of the settle lock (docs/semantics.md, section 6).
 
-A settled article is consistent if three things hold. Its mark agrees with the canonical flags of earlier
-articles. The pairs that it keeps with earlier articles are rows of `match`. Its mark has the score and rule
-of its best match. `settle` keeps settled articles consistent: it decides some unsettled articles, and related
-settled articles get new pairs and marks, or become stale if a pair that they need is not known. Only one
-state exists in which all articles are settled and consistent, as induction along the canonical order shows.
-So neither the order of settling nor the number of articles per transaction changes the result.
+`rules/decide.py` decides marks and pairs. This module chooses the articles to compare. It also updates the
+settled articles that the new marks affect: these get new pairs and marks, or become stale if a pair that they
+need is not known. So three conditions hold for each settled article. Its mark agrees with the canonical flags
+of earlier articles. The pairs that it keeps with earlier articles are rows of `match`. Its mark has the score
+and rule of its best match.
 
-A pair that is not stored matters only after a better pair of the same article is removed. The better pair has
-a row in `match`, so its two articles are found, and are settled again if they need a new pair.
-
-Settling ends. An article becomes stale only because another article became canonical or stopped being
-canonical. That depends on earlier articles only, so by induction these changes come to an end. From then on
-every call leaves fewer unsettled articles.
-
-`rules/decide.py` decides marks and pairs. This module chooses the articles to compare, and updates the
-settled articles that the new marks affect.
+Section 6 proves that settling ends, and that the order and the batches of settling do not change marks.
 """
 
 from __future__ import annotations
@@ -40,7 +31,7 @@ from dedup.settling.candidates import drop_common, find_sharing, make_profiles
 from dedup.store import settling
 from dedup.store.settling import Among, FingerprintRow, Outcome, PairRows
 
-COMPARED_AT_ONCE = 20_000  # Maximum comparisons per step of `decide`; it skips duplicates of earlier steps
+COMPARED_AT_ONCE = 20_000  # Maximum comparisons per step. Later steps do not compare with known duplicates
 MAX_WORK = 1_000_000  # Maximum work per transaction, about 0.3 s. A key shared with a candidate is 1 unit
 ROW_WORK = 200  # Units of work to write one pair
 
@@ -147,7 +138,7 @@ class _SettleBatch:
         self._unsettled |= settling.find_dependent(self._cursor, displaced) - self._ids
         self._unsettled |= self._find_stale_duplicates([rows[p] for p in np.flatnonzero(appeared).tolist()])
         across = found.across
-        late = appeared[across.earlier]  # the earlier article (inside) became canonical
+        late = appeared[across.earlier]  # pairs whose earlier article has just become canonical
         self._unsettled |= {rows[p].id for p in across.later[late & across.duplicate].tolist()}
         has_gained = ~inside & (found.best_place != outside.best.place)
         similar = across[~across.duplicate]
@@ -177,21 +168,22 @@ class _SettleBatch:
     def _describe_outside(self) -> Outside:
         rows, times = self._rows, [self._rows[place].order[0] for place in np.flatnonzero(self._inside)]
         best = BestMatches.none(len(rows))
-        # Unsettled articles outside are decided later: an infinite score keeps their best matches unchanged.
+        # Unsettled articles outside are decided in a later call. No new match exceeds an infinite score, so
+        # their best matches do not change now.
         best.score[~self._inside & ~self._settled] = np.inf
         for place in np.flatnonzero(self._settled).tolist():
             row = rows[place]
             if row.score is not None and row.reason is not None:
                 best.score[place], best.rule[place] = row.score, CODE[Rule(row.reason)]
-        # Of two equal matches the earlier one counts. Exact places are needed only if an article inside may
-        # come before an article that is already settled.
+        # Of two equal matches the earlier one counts. So the places of best matches are needed if an article
+        # inside may be the earlier one, which is possible only if it comes before a settled article.
         self._through = settling.note_reached(self._cursor, self._settings, times[-1])
         if self._through is not None and times[0] <= self._through:
             settled = self._ids_at(self._settled)
             later = settling.find_later_best_matches(self._cursor, self._settings, settled)
             for id, order in later.items():
                 other = bisect_left(rows, order, key=lambda row: row.order)
-                # A best match that is not in `rows` gets a place between two rows.
+                # If the best match is not in `rows`, its place is a fraction, such as 3.5 between 3 and 4.
                 known = other < len(rows) and rows[other].order == order
                 best.place[self._place[id]] = other if known else other - 0.5
         return Outside(self._inside, self._canonical & ~self._inside, best)
@@ -204,8 +196,8 @@ class _SettleBatch:
         return Mark(Status.SIMILAR, None, score, rule) if score >= 0 else Mark(Status.UNIQUE)
 
     def _retain_pairs(self, similar: PairArrays, stay: Flags, gained: Flags) -> PairArrays:
-        """Return the pairs of articles inside that still are the best matches of earlier articles outside.
-        `stay`: articles still canonical. `gained`: articles with a new best match."""
+        """Return the pairs in which an article inside is still the best match of an earlier article outside.
+        `stay`: flags of articles that stay canonical. `gained`: flags of articles with a new best match."""
         kept = settling.find_best_match_pairs(self._cursor, self._ids)
         known = {number: i for i, number in enumerate(similar.codes().tolist())} if kept else {}
         found: list[int] = []
@@ -234,7 +226,7 @@ class _SettleBatch:
             wanted = [i for i in pairs if late.rule[i] == CODE[Rule.PINNED] or late.score[i] >= lowest]
             if number + len(wanted) <= self._settings.similar_pairs:
                 found += wanted
-            # Not all new pairs fit beside the kept pairs. Settling the article again finds the best of both.
+            # More than `similar_pairs` pairs in all: settle the article again, to keep only the best pairs.
             elif wanted:
                 self._unsettled.add(id)
         return late[np.array(found, np.int64)]

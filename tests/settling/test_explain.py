@@ -90,12 +90,12 @@ def test_of_a_misread_text_the_letters_are_told_one_by_one(database: Database) -
     whole = text(window(0, 20, ring=1_000))
     found = explained(database, Article("a", whole), Article("b", misread(whole, 12)))
     assert re.fullmatch(
-        r"duplicate by damaged: one text with misread letters: print Jaccard 0\.\d{3},"
+        r"duplicate by damaged: misread copy: print Jaccard \(of letter sequences\) 0\.\d{3},"
         " in a shared bucket",
         found.decision,
     )
     assert len(found.letters) == 6
-    assert re.match(r"each text has 0\.\d{3} of the other's runs of 8 letters: print Jacc", found.letters[0])
+    assert re.match(r"each text has a share of 0\.\d{3} of the other's 8-letter sequences", found.letters[0])
     assert len(found.differing) == 20
     for pair in found.differing:
         assert {len(piece) < 8 for piece in [*marked(pair.earlier), *marked(pair.later)]} == {True}

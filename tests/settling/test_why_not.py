@@ -107,7 +107,7 @@ def test_the_earlier_one_is_not_canonical(original: str | None, rest: str) -> No
 
 def test_another_original_is_more_like_it() -> None:
     (reason,) = reasons(ALIKE, b=MarkState("b", "duplicate", False, False, "o"))
-    assert reason == "b is a duplicate of o, which scores higher (or equally, and is earlier)"
+    assert reason == "b is a duplicate of o, the earliest original with the highest score"
 
 
 # --- letters, of texts that a machine may have misread
@@ -146,8 +146,8 @@ def test_a_text_that_was_cut_has_too_few_letters_and_others_elsewhere() -> None:
     (reason,) = ComparedPair(A, B, pair, ON).explain_why_not()
     assert reason == (
         "print Jaccard 0.353 is enough for a duplicate with misread letters, but the shorter text has 0.807"
-        " times the letters of the longer text (at least 0.9); 0.418 of the common runs are at the same place"
-        " in both texts (at least 0.85)"
+        " times the letters of the longer text (at least 0.9); a share of 0.418 of the common sequences is at"
+        " the same place in both texts (at least 0.85)"
     )
 
 

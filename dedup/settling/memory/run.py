@@ -181,7 +181,7 @@ class MemoryRun:
         done.compared = plan.decisions.compared
         check = partial(memory_engine.check, rulebook=self._rulebook, run=self._run)
         self._progress.start("writing marks", int(plan.writes.sum()))
-        # Marks of related articles in several chunks agree only after the last chunk: make them stale first.
+        # Make related articles in different chunks stale: their marks disagree until all chunks are written.
         for start in range(0, len(plan.divided), writing.CHUNK_ROWS):
             if self._stop():
                 return

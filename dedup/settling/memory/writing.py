@@ -193,7 +193,7 @@ def _compare_pairs(snapshot: Snapshot, decisions: Decisions) -> tuple[Bigints, F
     stored, found = snapshot.pairs, decisions.pairs
     later, earlier = snapshot.find_places(stored.article_id), snapshot.find_places(stored.other_id)
     old = np.stack([later, earlier], axis=1).astype(np.int64)
-    # A stored pair has a negative code if an article has no fingerprint. Codes of decided pairs are positive.
+    # Compare pairs as integers. Place -1 (no fingerprint) makes a stored pair negative, unlike new pairs.
     before, now = code(later, earlier), found.codes()
     order = np.argsort(before)
     at = np.minimum(np.searchsorted(before[order], now), max(len(before) - 1, 0))
