@@ -135,7 +135,7 @@ class AsyncDeduplicator:
                 for _ in range(at_once):
                     group.create_task(work())
         except ExceptionGroup as errors:
-            # Callers catch DedupError, as with `submit`, and that does not catch an ExceptionGroup.
+            # Raise the first error by itself: `except DedupError` would not catch the ExceptionGroup.
             raise errors.exceptions[0] from None
         return [verdict for verdict in found if verdict is not None]
 

@@ -104,9 +104,9 @@ class Deduplicator(Questions):
         """Store an article, or its new version, and return its verdict.
 
         While other articles are unsettled, the verdict is provisional, and `unsettled` is their number. The
-        status is `pending` if a safety limit was reached, the timeout passed, or a new version of dedup waits
-        for a backfill. Then `reason` says why, and a backfill settles the article. `timeout`: maximum seconds
-        for locks and for a statement; None: `Timeouts.hook`. Raises InputError: `article` is not an Article.
+        status is `pending` if a safety limit was reached, the timeout passed, or no backfill has run since
+        dedup was upgraded. Then `reason` says why, and a backfill settles the article. `timeout`: seconds to
+        wait for a lock or a statement; None: `Timeouts.hook`. Raises InputError: `article` is not an Article.
         """
         wait = self._database.timeouts.hook if timeout is None else timeout
         check_seconds("the timeout", wait)
@@ -258,7 +258,7 @@ class Deduplicator(Questions):
         InputError: the folder is damaged, or does not fit this corpus as it is now. Raises BusyError: a
         backfill or another import is running.
         """
-        # The core must not import extras: entry points name the functions of an extra (docs/architecture.md).
+        # The core must not import extras, so an entry point of the extra names the function to call.
         take_up: Callable[..., ImportReport] = plugins.needed("corpus", "import_corpus", extra="spark")
         return take_up(self._database, folder, dry_run=dry_run, progress=progress, stop=stop)
 

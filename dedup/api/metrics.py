@@ -108,7 +108,7 @@ def _gauges(found: Vitals) -> Iterable[Metric]:
     )
     about = f"Articles that cannot be fingerprinted, among the last {SAMPLE:,} that failed."
     yield _gauge("dedup_failed_articles", about, found.failed, "reason")
-    about = f"Unsettled articles that a safety limit left to the backfill, among the first {SAMPLE:,}."
+    about = f"Unsettled articles that wait because of a safety limit, among the first {SAMPLE:,}."
     yield _gauge("dedup_limited_articles", about, found.limits, "limit")
     yield _gauge("dedup_queue_rows", f"Waiting rows, counted up to {SAMPLE + 1:,}.", found.queues, "queue")
     yield _gauge(

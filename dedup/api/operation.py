@@ -44,7 +44,7 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
 
 
 def who_may(task: str, allowed: Sequence[Role], url: str | None = None) -> str | None:
-    """Return a sentence with the kinds of role that may do a refused task, and the command for a grant.
+    """Return a sentence: which kinds of role may do a task that was refused, and which command grants them.
 
     Return None if no right is missing or the database does not answer. `task`: the task in words.
     `allowed`: kinds of role that may do it, fewest rights first; empty if only the owner may.

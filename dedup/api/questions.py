@@ -201,7 +201,7 @@ class Questions(OpenCorpus):
         """Check marks, pairs, fingerprints, common sentences and credits: compute each again, and compare.
 
         The check reads one snapshot; other processes can work meanwhile. `sample`: number of random articles
-        to check; None: all articles. Raises InputError: a new version of dedup waits for a backfill.
+        to check; None: all articles. Raises InputError: no backfill has run since dedup was upgraded.
         """
         checks.optional(checks.whole_number, "sample", sample, 1)
         with self._database.transaction() as cursor:

@@ -42,7 +42,7 @@ class Trained(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Losses(Answer):
-    """Amounts of data that a change of settings would lose for good; false if nothing would be lost."""
+    """Data that a change of settings would lose for good. The object is false if nothing is lost."""
 
     archived: int  # number of articles that the next backfill would archive
     of: int  # number of all articles

@@ -28,7 +28,7 @@ _sql = Statements("attach/attachments")
 # This is less than `deadlock_timeout` (one second), so in a deadlock dedup gives up, not the owner's session.
 DDL_SECONDS = 0.5
 
-DELETED_ARTICLES = 1_000  # Maximum number that `detach` deletes per transaction, under the settle lock
+DELETED_ARTICLES = 1_000  # Maximum articles that `detach` deletes per transaction: scrapers wait for its end
 
 
 def attach(
@@ -105,7 +105,7 @@ def detach(
         count, seconds = retry(partial(_delete_some, database, attachment, size), database.timeouts.lock)
         if not count:
             with database.transaction() as cursor:
-                # The triggers of the table are gone, so no new note can come after this deletion.
+                # The table has no triggers any more, so nothing adds notes after these are deleted.
                 copying.forget(cursor, attachment)
                 for statement in ("forget_notes", "forget_all_marks", "forget_refused", "forget"):
                     cursor.execute(_sql(statement), {"id": attachment.id})
@@ -153,8 +153,8 @@ def _run(
     dry_run: bool,
     lock: bool = True,
 ) -> tuple[Attachment, list[str]]:
-    """Run the statements that `change` returns, unless `dry_run`. Return the attachment, and the statements
-    as text for psql. `lock`: keep other sessions from attaching or mapping tables meanwhile."""
+    """Call `change`, and run the SQL statements that it returns, unless `dry_run`. Return its attachment, and
+    the statements as text for psql. `lock`: let no other session attach or map tables meanwhile."""
 
     def attempt() -> tuple[Attachment, list[str]]:
         with database.transaction() as cursor:

@@ -85,7 +85,7 @@ class Attachment(Answer):
 
     @property
     def made(self) -> str:
-        """Pattern that matches the names of the functions made for the table."""
+        """Regular expression for the names of the functions made for the table."""
         return f"^attached_{self.id}_"
 
     @property
@@ -113,7 +113,7 @@ class Attachment(Answer):
         return _NAMED.format(f"{self.name}/", key)
 
     def original(self, key: Part) -> Part:
-        """Return SQL that converts the key of an original, as written into the table, to its source_id."""
+        """Return SQL for the source_id of an original. `key`: SQL for the key in the column of originals."""
         return _NAMED.format(f"{self.name}/", _as_text(key, self.original_type))
 
     def original_from(self, source_id: Part) -> Part:

@@ -9,7 +9,7 @@ FROM dedup.attachment ORDER BY id
 
 -- name: due
 -- Select the attachments whose regular search for changes is due, and whether to compare all their rows. Skip tables
--- with problems that need a person, and new attachments, whose first comparison is requested by a note (drift.py).
+-- with problems that a person must solve. Skip new attachments, because `check` in drift.py has them compared first.
 SELECT id, changed_column IS NULL OR compared_at IS NULL OR compared_at < now() - interval '1 day'
 FROM dedup.attachment
 WHERE sync_minutes IS NOT NULL AND NOT leaving AND seen -> 'problems' IS NULL
@@ -37,8 +37,8 @@ SELECT id FROM dedup.attachment WHERE (seen ->> 'until')::double precision > ext
 UPDATE dedup.attachment SET seen = seen - 'held' - 'until' WHERE id = %(id)s AND seen -> 'held' IS NOT NULL
 
 -- name: began
--- Select the present time, and the time since which changed rows must be searched. The second time is `overlap` minutes
--- before the latest change found, because a transaction may commit long after it changed a row.
+-- Select the present time, and the start of the period in which to search for changed rows. The period starts `overlap`
+-- minutes before the latest change found, because a transaction may commit long after it changed a row.
 SELECT now()::text, (changed_through - make_interval(mins => %(overlap)s))::text FROM dedup.attachment WHERE id = %(id)s
 
 -- name: looked
@@ -51,7 +51,7 @@ SET synced_at = now(), compared_at = CASE WHEN %(whole)s THEN now() ELSE compare
 WHERE id = %(id)s
 
 -- name: restart_pause
--- Start the usual wait for the next search for changes, even though this search failed.
+-- After a failed search for changes, store the present time, so that the next search waits for the usual interval.
 UPDATE dedup.attachment SET synced_at = now() WHERE id = %(id)s
 
 -- name: known
@@ -79,8 +79,8 @@ SELECT EXISTS (SELECT FROM dedup.attachment WHERE name = %(name)s::text),
 SELECT parse_ident(%(name)s)
 
 -- name: own_search_path
--- Return the search path; then set it to the default of the role and the database, at most until the end of the
--- transaction.
+-- Return the present search path of the session. Then set the search path to the default of the role and the database,
+-- for this transaction.
 SELECT pg_catalog.current_setting('search_path'), pg_catalog.set_config('search_path', s.reset_val, true)
 FROM pg_catalog.pg_settings AS s WHERE s.name OPERATOR(pg_catalog.=) 'search_path'
 
@@ -94,7 +94,7 @@ SELECT pg_catalog.set_config('search_path', %(path)s, true)
 
 -- name: table
 -- Select a relation by its oid, with properties that can forbid attaching: its kind, its persistence, whether it takes
--- part in inheritance, is a partition, has row security, or belongs to a corpus.
+-- part in inheritance, is a partition, has row security, or is in a schema made by dedup.
 SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::text,
        EXISTS (SELECT FROM pg_inherits i WHERE (i.inhparent = c.oid OR i.inhrelid = c.oid)
                AND c.relkind <> 'p' AND NOT c.relispartition),
@@ -104,8 +104,8 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = %(oid)s
 
 -- name: sampled
--- Return the percentage of a relation that a sample of about `rows` rows needs. Return 100 if Postgres cannot sample
--- the relation, or has no estimate of its number of rows.
+-- Return the percentage for TABLESAMPLE that selects about `rows` rows of a relation. Return 100 if Postgres cannot
+-- sample the relation, or has no estimate of its number of rows.
 SELECT CASE WHEN relkind IN ('r', 'p', 'm') AND reltuples > %(rows)s THEN 100 * %(rows)s / reltuples ELSE 100 END
 FROM pg_class WHERE oid = %(oid)s
 
@@ -147,9 +147,9 @@ SELECT EXISTS (
            JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum) <@ %(keys)s::text[])
 
 -- name: shape
--- Return whether a relation is a view of a trusted owner, and the untrusted roles whose code runs when the relation
--- is read. Then return the last six fields of `TableShape` (functions.py), from `partitioned` to `chunks`. PostgreSQL
--- has pg_column_toast_chunk_id, which `chunks` needs, since version 17.
+-- Return eight values: whether a relation is a view of a trusted owner; the untrusted roles whose code runs when the
+-- relation is read; and the last six fields of `TableShape` (functions.py), in their order. The last field is true from
+-- PostgreSQL 17 on, which has pg_column_toast_chunk_id.
 SELECT c.relkind = 'v' AND dedup.role_is_trusted(c.relowner), dedup.strangers(c.oid),
        c.relkind = 'p', pg_get_userbyid(c.relowner), current_user::text, pg_get_userbyid(n.nspowner),
        NOT r.rolsuper AND c.relowner <> r.oid AND NOT has_schema_privilege(c.relowner, n.oid, 'CREATE'),
@@ -179,8 +179,8 @@ WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname ~ %(made)s AND p.pron
 ORDER BY 1
 
 -- name: looked_at
--- Select the columns that the `--where` condition reads, each after the oid of its table. A temporary view has the
--- condition.
+-- Select the columns that the `--where` condition reads, each after the oid of its table. PostgreSQL has them as
+-- dependencies of the temporary view `dedup_condition`, which the caller made with the condition.
 SELECT d.refobjid::bigint, a.attname
 FROM pg_rewrite r
 JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
@@ -194,9 +194,9 @@ SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.rel
 
 -- name: attached_table
 -- Return the fields of `TableState` (drift.py) for an attached table, which is found by its name and by its stored oid.
--- The last field is a digest that changes if rows may have been added or removed unnoticed. The digest covers the
--- partitions, the files of the rows, the triggers, and the query of a view. TRUNCATE or a rewrite makes a new file.
--- Attaching a partition again makes new triggers, and switching triggers off and on alters them.
+-- The last field is a digest that changes if rows may have been added or removed unnoticed: if the partitions, the
+-- triggers, the query of a view, or the files of the rows change. TRUNCATE or a rewrite makes a new file. A partition
+-- that was detached and attached again has new triggers. Switching a trigger off and on changes the trigger.
 WITH present AS (
     SELECT c.oid, c.relowner, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = %(schema)s AND c.relname = %(table)s AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
@@ -244,7 +244,7 @@ INSERT INTO dedup.outbox (attachment_id, source_ids) VALUES (%(id)s, '{}')
 UPDATE dedup.attachment SET seen = %(seen)s::jsonb WHERE id = %(id)s AND seen = %(before)s::jsonb
 
 -- name: unwritten
--- Select the tables with rows that refuse marks: the number of such rows, an example, and an SQLSTATE.
+-- Select the tables with rows into which marks could not be written: the number of rows, an example, and an SQLSTATE.
 SELECT format('%%s.%%s', t.schema_name, t.table_name), count(*), min(m.source_id), min(m.failed)
 FROM dedup.mark_change m JOIN dedup.attachment t ON t.id = m.attachment_id
 WHERE m.failed IS NOT NULL GROUP BY 1 ORDER BY 1
@@ -282,15 +282,15 @@ SELECT w.written, w.held FROM ${write} AS w
 DELETE FROM dedup.mark_change WHERE id = ANY (%(ids)s)
 
 -- name: note_failed
--- Store, in the notes of marks that cannot be written, the SQLSTATE of the error.
+-- If marks could not be written, store the SQLSTATE of the error in the notes of these marks.
 UPDATE dedup.mark_change SET failed = f.state
 FROM unnest(%(source_ids)s::text[], %(states)s::text[]) AS f (id, state)
 WHERE attachment_id = %(id)s AND source_id = f.id COLLATE "C" AND failed IS DISTINCT FROM f.state
 
 -- name: borrowed_rights
--- Select the owner of a table, whose rights a detach may revoke. Select no role if the owner of the table owns the
--- corpus or another attached table, too. Then return whether the role has rights on the outbox besides INSERT, and
--- whether it has rights on other relations.
+-- Select the owner of a table, for `dedup detach`, which revokes rights of this role. Return two booleans: whether the
+-- role has rights on the outbox besides INSERT, and whether the role has rights on other relations. Return no row if
+-- the role also owns the corpus or another attached table, because it then keeps all rights.
 WITH owner AS (
     SELECT DISTINCT p.proowner AS oid FROM pg_proc p, pg_namespace n
     WHERE n.oid = 'dedup'::regnamespace AND p.pronamespace = n.oid AND p.proname = %(rows)s

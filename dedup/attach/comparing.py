@@ -44,8 +44,8 @@ def savepoint(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
 # commit late, or clocks may differ (docs/attach.md).
 OVERLAP_MINUTES = 60
 
-# If at most 20 articles have lost their rows, they are deleted without confirmation, even if the table has no
-# other articles. Settling 20 articles again takes less than a second.
+# If more articles than this, and more than half of all, have lost their rows, `--allow-deletes` must confirm
+# the deletion. Fewer articles are deleted at once: settling 20 articles again takes less than a second.
 FEW_GONE = 20
 
 Differs = Callable[[Cursor, Attachment, Differing | None, int], Differing]
@@ -61,8 +61,8 @@ def compare(
 ) -> int | None:
     """Note new, changed and deleted rows of a table in the outbox. Return the number of these rows; None if
     `stop` ended the search. If `whole` is false, compare only recently changed rows; find no deleted rows.
-    Raises UnfitError: the table cannot be read, or more than half of its articles (and more than 20) have no
-    row. After a noted TRUNCATE, or if `allow_deletes` is true, a loss of articles raises no error."""
+    Raises UnfitError: the table cannot be read; or most articles of the table, and more than `FEW_GONE`, have
+    no row. The second error is not raised if `allow_deletes` is true or if a trigger noted a TRUNCATE."""
     with database.transaction() as cursor:
         given = {"id": attachment.id, "overlap": OVERLAP_MINUTES}
         began, since = cursor.execute(_sql("began"), given).fetchone() or (None, None)

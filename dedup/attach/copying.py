@@ -59,8 +59,8 @@ def open_session(
     database: Database, cursor: Cursor, attachment: Attachment, *, attached: bool = True
 ) -> Iterator[Connection]:
     """Open a session that is logged in as the owner of a table. Raises UnfitError: the session cannot be
-    opened; a statement in it fails; or the table, its partitions and (if `attached`) the functions made for
-    the table belong to different roles."""
+    opened; a statement in it fails; another role owns a partition; or, only checked if `attached`, another
+    role owns a function made for the table."""
     values = {**attachment.place, "made": attachment.made if attached else NO_FUNCTION}
     found = [name for (name,) in cursor.execute(_attachments("owners"), values).fetchall()]
     if len(found) != 1:
@@ -122,8 +122,8 @@ def pull(
 
 
 def pull_all(database: Database, attachment: Attachment, since: str | None, stop: Callable[[], bool]) -> bool:
-    """Copy the rows changed since `since`. Without `since`, copy all rows, and delete copies of rows that
-    are gone. Return False if `stop` ended the work. Raises UnfitError: too slow, or as in `pull`."""
+    """Copy rows changed since `since`. If it is None, copy all rows, and delete copies of rows that are gone.
+    Return False after `stop`. Raises UnfitError: copying exceeds `Timeouts.statement`, or `pull` fails."""
     page, deadline = attachment.page(recent=since is not None), time.monotonic() + database.timeouts.statement
     given: dict[str, Any] = {"after": None, "since": since, "limit": PAGE}
     found: list[tuple[str, str | None]] | None = None
@@ -142,7 +142,7 @@ def pull_all(database: Database, attachment: Attachment, since: str | None, stop
         if found:
             given["after"], given["since"] = found[-1]
     copied: list[str] | None = [""] if since is None else None
-    while copied and not stop():  # `pull` deletes the copies of rows that are gone
+    while copied and not stop():  # pull every copied row again: `pull` deletes the copy if the row is gone
         values = {"id": attachment.id, "after": copied[-1], "limit": PAGE}
         with database.transaction() as cursor:
             copied = [source_id for (source_id,) in cursor.execute(_sql("copied_ids"), values).fetchall()]
@@ -201,7 +201,7 @@ def _copy(
         for row in asking.stream(query, {**given, "most": MAX_TEXT_CHARACTERS + 1}):
             source_id = row[0]
             if source_id is None or not source_id.startswith(f"{attachment.name}/"):
-                raise UnfitError(f"{attachment.shown}: a row has no id: `dedup remap {attachment.name}`")
+                raise UnfitError(f"{attachment.shown}: a row has a null key: `dedup remap {attachment.name}`")
             found.append((source_id, row[-1]))
             # The text is read after the other columns. It is null if the row was deleted in between.
             held.append((source_id, row[1] or "", *row[2:]))
@@ -224,6 +224,6 @@ def _keep(cursor: Cursor, attachment: Attachment, rows: Sequence[tuple[str | Non
             cursor.execute(_sql("keep"), {"id": attachment.id, **columns})
     except (psycopg.DataError, psycopg.errors.CardinalityViolation) as error:
         raise UnfitError(
-            f"{attachment.shown}: a row cannot be an article (SQLSTATE {error.sqlstate}):"
+            f"{attachment.shown}: a value of a row cannot be copied (SQLSTATE {error.sqlstate}):"
             f" `dedup remap {attachment.name}`"
         ) from None

@@ -71,7 +71,7 @@ def make(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part
 
 
 def unmake(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) -> list[Part]:
-    """Return statements that undo `make`. The columns of marks are dropped only from former partitions."""
+    """Return statements that undo `make`, but drop columns of marks only from former partitions."""
     gone: list[Part] = [sql.SQL("DROP VIEW IF EXISTS {}").format(attachment.marks)]
     # If the key stays the same, the index is kept, because making it again would take long.
     if not same_key:
@@ -110,7 +110,7 @@ def _drop_marks(cursor: Cursor, attachment: Attachment, *, parts: bool) -> list[
     elif found.known_as is not None:
         wanted = [attachment.seen["oid"]]
     else:
-        # A table restored from a backup has a new oid, but has the triggers; a different table has none.
+        # If the oid is new, only a table restored from a backup has dedup's triggers. Change no other table.
         restored = found.triggers or not attachment.triggers
         wanted = [found.oid] if found.oid is not None and restored else []
     values = {"oids": wanted, "columns": mark_columns(schema_of(cursor))}
@@ -205,7 +205,7 @@ def _triggers(attachment: Attachment, shape: TableShape) -> Iterator[Part]:
 
 def _marks_view(attachment: Attachment) -> Iterator[Part]:
     if not any(kind.startswith(("date", "time")) for kind in attachment.key_types):
-        # The index serves look-ups by key. A time cannot be indexed: its text depends on the session.
+        # The index finds articles by key. It cannot have times: settings decide how a text becomes a time.
         yield sql.SQL("CREATE INDEX IF NOT EXISTS {} ON {} ({}) WHERE attachment_id = {}").format(
             sql.Identifier(f"attached_{attachment.id}_key"),
             own("article"),

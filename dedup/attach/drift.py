@@ -48,7 +48,7 @@ class TableState:
 
     def seen(self, names: Iterable[str], ever: Iterable[int] = ()) -> dict[str, Any]:
         """Return the parts of the state to store in `Attachment.seen`. `names`: columns whose types must stay
-        the same. `ever`: oids of former partitions."""
+        the same. `ever`: oids of partitions known earlier, which are stored with the present ones."""
         return {
             "oid": self.oid,
             "columns": {name: self.columns[name] for name in names if name in self.columns},
@@ -90,7 +90,7 @@ def _changes(cursor: Cursor, attachment: Attachment, found: TableState) -> list[
     if found.oid is None:
         step = f"delete its articles with `dedup detach {attachment.name}`, or give another table by --table"
         return [f"the table {now}; {step}"]
-    # A table restored from a backup has a new oid, but has the triggers; a different table has none.
+    # If the oid is new but dedup's triggers are there, the table was restored from a backup: use it.
     ours = found.triggers if attachment.triggers else 0
     if oid != found.oid and attachment.triggers and not ours:
         return [f"a different table has this name now; the attached table {now}"]

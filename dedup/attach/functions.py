@@ -57,7 +57,7 @@ class TableShape:
     owner: str  # role that owns the table
     creator: str  # role that attaches the table
     home: str  # role that owns the corpus
-    lends: bool  # the owner needs CREATE on the schema while the functions are given to that role
+    lends: bool  # whether the owner lacks CREATE on the schema, granted only while functions change owner
     chunks: bool  # the server can see that a large value is unchanged without reading it
 
 
@@ -105,7 +105,7 @@ def _field(attachment: Attachment, name: str, zoned: bool = False) -> Part:
     if name == "text":
         return sql.SQL("coalesce({}::text, '') COLLATE \"C\"").format(given)
     if name == "published_at":
-        # The value is compared before it is converted, because a date may be too large for a timestamp.
+        # Check the year before the conversion, because a date may be too large for a timestamp.
         zone, converted = ("", "::timestamp AT TIME ZONE 'UTC'") if not zoned else (" 00:00+00", "")
         return raw(
             f"CASE WHEN {{0}} >= '0001-01-01{zone}' AND {{0}} < '10000-01-01{zone}' THEN {{0}}{converted} END"
@@ -116,7 +116,7 @@ def _field(attachment: Attachment, name: str, zoned: bool = False) -> Part:
 
 
 def _read(attachment: Attachment) -> tuple[str, ...]:
-    # An unmapped byline is left out, because functions made by older versions of dedup have no byline.
+    # Read a byline only if it is mapped: functions made by older versions of dedup return no byline.
     return tuple(name for name in FIELDS if name != "byline" or name in attachment.columns)
 
 
@@ -236,7 +236,7 @@ def note_keys(attachment: Attachment, source_ids: Part) -> Part:
 
 
 def _differs(attachment: Attachment, shape: TableShape, old: str, new: str) -> Part:
-    """Return an SQL condition: an UPDATE that is not by dedup changed the article or the marks of a row."""
+    """Return an SQL condition: an UPDATE changed a watched column, or changed marks and is not by dedup."""
     parts: list[Part] = []
     for column, kind in shape.watched.items():
         pair = {"old": sql.Identifier(old, column), "new": sql.Identifier(new, column)}
@@ -289,7 +289,7 @@ def _select_keys(attachment: Attachment, rows: str) -> Part:
 def _note_insert(attachment: Attachment, shape: TableShape) -> Part:
     """Return statements that note inserted rows. They catch no errors, because that would double the cost."""
     # An error here would undo the owner's INSERT. So the statements check first that the key columns exist.
-    # Keys with times are excluded, because their conversion fails if the owner changes the type.
+    # Return nothing if a key is a time, because its conversion fails if the owner changes the type.
     if shape.partitioned or not shape.numbers or {*TIMES} & {*attachment.key_types}:
         return sql.SQL("")
     there = [
@@ -309,8 +309,8 @@ def _note_insert(attachment: Attachment, shape: TableShape) -> Part:
 
 
 def note_function(attachment: Attachment, shape: TableShape) -> Function:
-    """Return the trigger function that notes changed rows: all rows that a statement changed or, in a
-    partitioned table, one row."""
+    """Return the trigger function that notes changed rows. It runs once per statement, but in a partitioned
+    table once per row."""
     body = _template(
         "changed",
         insert=_note_insert(attachment, shape),

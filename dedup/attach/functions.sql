@@ -120,8 +120,8 @@ END
             END IF;
 
 -- name: changed_rows
--- Note the rows that a statement changed. If there are many rows, store several notes here, each with at most `most`
--- rows. If there are few rows, `changed` stores one note at its end.
+-- Note the rows that a statement changed. If there are more than `most` rows, store several notes. If there are fewer,
+-- put their source_ids into `noted`: the template `changed`, which contains this part, stores them as one note.
             IF TG_OP = 'INSERT' THEN
                 IF EXISTS (SELECT FROM new_rows OFFSET {most}) THEN
                     {note_inserted};

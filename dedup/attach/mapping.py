@@ -74,8 +74,8 @@ def examine(
     trusted, strangers, *shaped = one_row(cursor, _sql("shape"), {"oid": oid})
     if trusted and strangers:
         raise InputError(
-            f"{wanted.table} is a view of a role with all rights of the corpus' owner, but would run code of"
-            f" {', '.join(strangers)}, which has fewer rights: ALTER VIEW … OWNER TO that role"
+            f"reading the view {wanted.table} would run code of {', '.join(strangers)}, which has fewer"
+            " rights than the owner of the view: ALTER VIEW … OWNER TO the role with fewer rights"
         )
     copied = bool(strangers)
     if copied:
@@ -134,7 +134,7 @@ def _noted_by(wanted: TableMapping, columns: Mapping[str, Column], *, view: bool
 
 
 def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
-    """Find a table that can be attached; return its oid, schema, name, and whether `VIEWS` has its kind."""
+    """Return oid, schema and name of a table that can be attached, and whether it is a view or similar."""
     try:
         (names,) = one_row(cursor, _sql("parts_of_name"), {"name": given})
     except psycopg.errors.InvalidParameterValue:
@@ -286,7 +286,7 @@ def _columns_read(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str
     try:
         # Only Postgres can parse the condition, so a view with the condition is made here, and rolled back.
         with cursor.connection.transaction() as savepoint:
-            # A binary cursor takes one statement per call, so a condition cannot add a second statement.
+            # This cursor uses a protocol with one statement per call: a condition cannot add another.
             view = sql.SQL("CREATE TEMP VIEW dedup_condition AS SELECT 1 AS one {}")
             cursor.execute(view.format(survey.articles_of(attachment)))
             rows = cursor.execute(_sql("looked_at")).fetchall()
@@ -307,9 +307,9 @@ def examine_again(
     """Map a table again; return its new attachment and shape. `changes`: new values for fields of
     `TableMapping`. A new value of `columns` needs only the fields that change.
 
-    If `changes` has no table, use the table that has the stored name now. If there is none, use the attached
-    table under its new name. Renamed columns are recognized. A dropped column is replaced by a new column of
-    the same name and a fitting type. Otherwise the field is unmapped, unless it is the text."""
+    If `changes` names no table, use the table that has the stored name now, or else the table that was
+    renamed. Columns that were renamed stay mapped. If a column was dropped, map a new column with the same
+    name and a fitting type. If there is no such column, unmap the field, unless it is the text."""
     found = drift.find(cursor, attachment)
     if "table" not in changes and found.oid is None and found.known_as is None:
         raise InputError(

@@ -26,9 +26,9 @@ from dedup.db.statements import Statements
 _sql = Statements("attach/attachments")
 
 MARKS = 1_000  # Maximum marks per transaction, because other writers of the rows wait for the end
-WRITING_SECONDS = 45.0  # Maximum per batch in an owner's session, because dedup's session may idle 60 s
+WRITING_SECONDS = 45.0  # Maximum per batch in an owner's session: dedup's session waits, and may idle 60 s
 
-ANSWERS = ("ids", "statuses", "originals", "scores")  # arguments of the writing function: arrays of texts
+ANSWERS = ("ids", "statuses", "originals", "scores")  # columns of the query `answers`, each an array
 
 GIVEN = "%(ids)s::text[], %(statuses)s::text[], %(originals)s::text[], %(scores)s::text[]::double precision[]"
 
@@ -65,8 +65,8 @@ def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]
 
 
 def _write_some(database: Database, attachment: Attachment, after: int) -> tuple[_Writing | None, int | None]:
-    """Write the next changed marks. Return the result and the id of the last note read, or (None, None) if
-    no note is left or another session writes. The notes of rows that got no mark are kept."""
+    """Write the next changed marks, and delete the notes of marks that were written. Return the result, and
+    the id of the last note read; (None, None) if no note is left or another session writes marks."""
     with database.transaction() as cursor:
         prefer_indexes(cursor)
         if not _has_turn(cursor, attachment):

@@ -74,7 +74,7 @@ def count_refused(cursor: Cursor, attachment: Attachment) -> int:
 
 
 def note_freed(cursor: Cursor) -> None:
-    """Note refused rows again if no article has their source_id any more."""
+    """Note again the rows that were refused because an article had their source_id, if it is gone."""
     cursor.execute(_sql("note_freed"), {"longest": MAX_SOURCE_ID_BYTES})
 
 
@@ -106,7 +106,7 @@ def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> C
     query = _sql("follow", rows=rows, **_optional(attachment))
     *counts, ids, before, after, repeated = one_row(cursor, query, values)
     refuse_repeated(attachment, repeated)
-    if len(ids):  # during a sync, the trigger on `article` does not make this call
+    if len(ids):  # record the edits: the trigger on `article` does not record them during a sync
         cursor.execute(_sql("edited"), {"ids": ids, "before": before, "after": after})
     return Counts(0, *counts)
 
@@ -126,7 +126,7 @@ def _optional(attachment: Attachment) -> dict[str, str]:
 def _titles(
     cursor: Cursor, attachment: Attachment, rows: str, values: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return titles with HTML tags or entities, and their plain texts; no titles unless bodies are HTML."""
+    """If bodies are HTML, return the titles with tags or entities, and their plain texts; else no titles."""
     plain: dict[str, str] = {}
     if attachment.html and "title" in attachment.columns:
         found = cursor.execute(_sql("titles", rows=rows), values).fetchall()

@@ -33,7 +33,7 @@ SELECT coalesce(max(id), 0) FROM dedup.outbox
 SELECT count(*) FROM dedup.refused_row WHERE attachment_id = %(id)s
 
 -- name: note_freed
--- Note refused rows again if no article has their source_id any more.
+-- Note again the rows that were refused because an article had their source_id, if this article is gone.
 WITH freed AS (
     DELETE FROM dedup.refused_row r
     WHERE NOT EXISTS (SELECT FROM dedup.article WHERE source_id = r.source_id)
@@ -76,9 +76,9 @@ c.published_at, c.byline, c.status, c.original, c.score, c.kept, c.changed_at
 SELECT DISTINCT title FROM ${rows} AS r WHERE title ~ '[<&]'
 
 -- name: follow
--- Update articles from their rows. Return the numbers of new, changed, deleted and refused articles; the ids of changed
--- articles that must be settled again, their old revisions and their new revisions; an id that several rows have, or
--- null. `rows`: a call of a function of the table. `titles`: titles with tags. `plain`: these titles without tags.
+-- Update articles from their rows. Return four counts: new, changed, deleted and refused articles. Return three arrays
+-- about articles that must be settled again: ids, old revisions, new revisions. Last, return a source_id that several
+-- rows share, or null. `rows`: a call of a function of the table. `titles`: titles with tags; `plain`: without tags.
 WITH state AS MATERIALIZED (
     SELECT g.source_id, v.source_id IS NOT NULL AS present, a.id, a.attachment_id, a.revision,
            a.published_at AS was_published_at, v.text_hash, coalesce(h.plain, v.title) AS title, v.url, v.publication, v.language,
@@ -140,9 +140,9 @@ SELECT (SELECT count(*) FROM inserted), (SELECT count(*) FROM updated), (SELECT 
 SELECT dedup.articles_edited(%(ids)s::bigint[], %(before)s::integer[], %(after)s::integer[])
 
 -- name: changed
--- Read the next page of rows. Return the rows that differ from their articles, each with the difference in words; the
--- source_id of the last row on the page, and its time of change; the latest time of change on the page; and an id that
--- several rows have, or null. `page`: a call of a function of the table.
+-- Read the next page of rows, with `page`, a call of a function of the table. Return five values: 1. an array of rows
+-- that differ from their articles, each with the difference in words; 2. the source_id of the last row; 3. the time of
+-- change of the last row; 4. the latest time of change; 5. a source_id that several rows share, or null.
 WITH page AS MATERIALIZED (
     SELECT row_number() OVER () AS place, ${changed_at} AS at, ${kept} AS keeps, ${byline} AS wrote, v.* FROM ${page} AS v
 ), differing AS (
@@ -170,7 +170,7 @@ SELECT (SELECT array_agg(ARRAY[source_id, matter] ORDER BY place) FROM differing
        (SELECT source_id FROM page GROUP BY source_id HAVING count(*) > 1 LIMIT 1)
 
 -- name: gone
--- Return the next articles that have no row, with the columns of `changed`. `rows`: SQL for the rows of the page.
+-- Return the next articles that have no row, as five values like the query `changed`. `rows`: SQL that selects rows.
 WITH page AS MATERIALIZED (
     SELECT source_id FROM dedup.article
     WHERE source_id > %(first)s AND source_id < %(end)s AND attachment_id = %(id)s

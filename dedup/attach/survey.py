@@ -20,18 +20,18 @@ _sql = Statements("attach/attachments")
 LOOKED_AT_ROWS = 100  # Rows checked at each end of the key order, because new rows may differ
 TOLERATED = 20  # At most one in 20 bodies may look like HTML, since an article may be about HTML
 
-
-# Maximum rows in the sample that is searched for repeated texts. If each of ten million rows has a copy, the
-# sample has about forty rows whose copy is also in the sample. Reading the sample takes one or two seconds.
+# Maximum rows in the sample that is searched for repeated texts. If a table has five million texts, each
+# twice, the sample has both rows of about twenty texts, which is enough. It is read in one or two seconds.
 SAMPLED_ROWS = 20_000
 
 SAMPLED_CHARACTERS = (2_000, 64)  # Number of first characters compared: of a body, of other columns
 
-READERS = ("smallint", "integer", "bigint", "uuid")  # Types, besides text, of columns that may name readers
+# A feed reader may store a text once for each user. Such users are called readers here.
+READERS = ("smallint", "integer", "bigint", "uuid")  # Types, besides text, of columns that identify readers
 
-ROWS_A_READER = 3  # Minimum average: a column with fewer rows per value does not name readers
-REPEATED_ROWS = 6  # Minimum number of copies: fewer may be chance
-TWICE = 10  # At most one in ten repeated rows may repeat a text for the same reader
+ROWS_A_READER = 3  # Minimum average number of rows per value of a column that identifies readers
+REPEATED_ROWS = 6  # Minimum number of rows that repeat a text: fewer may be chance
+TWICE = 10  # Of the rows with repeated texts, at most one in ten may be a second row for the same reader
 
 
 def articles_of(attachment: Attachment, percent: float = 100) -> Part:
@@ -44,7 +44,7 @@ def articles_of(attachment: Attachment, percent: float = 100) -> Part:
 
 def refuse_rows(cursor: Cursor, attachment: Attachment, *, view: bool, html: bool | None) -> None:
     """Raise InputError if rows cannot be articles: rows of a view share a key or lack a key, rows lack a time
-    of change, or bodies look like HTML and `html` is None. The session of `cursor` may run owners' code."""
+    of change, or bodies look like HTML and `html` is None. Code of the table's owner may run meanwhile."""
     _refuse_keys(cursor, attachment, view=view)
     if attachment.html:
         need_extractor()
@@ -128,15 +128,15 @@ def warn_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
         return []
     name = min(found, key=lambda item: item[0])[1]
     return [
-        f"texts of {attachment.shown} repeat for each value of {name!r}: if the values are readers, such as"
-        " users of a feed reader, a query without duplicates shows a text to only one reader;"
+        f"{attachment.shown} stores most texts once per value of {name!r}: if the values are users of a feed"
+        " reader, and you leave out duplicates, only one user sees each text;"
         ' "Several readers in one table" in docs/attach.md has a query with PARTITION BY'
     ]
 
 
 def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -> int:
-    """Return the number of values in a column if they seem to be readers, else 0. They seem to be readers if
-    most texts are stored once per value. `rows`: text, outlet and value. `share`: share of rows in `rows`."""
+    """Return the number of readers if a column seems to identify readers: if most texts are stored once per
+    value. Otherwise return 0. `rows`: text, outlet and value. `share`: sampled share of the table."""
     texts: defaultdict[str, list[str]] = defaultdict(list)
     for text, _, value in rows:
         if value is not None:
@@ -144,7 +144,7 @@ def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -
     readers = {value for _, _, value in rows if value is not None}
     outlets = {outlet for _, outlet, _ in rows}
     if len(outlets) == len(readers) == len({(outlet, value) for _, outlet, value in rows}):
-        # Each value belongs to one outlet, so equal texts are copies by outlets, not rows for readers.
+        # Each outlet has one value of its own, so equal texts are copies by outlets, not for readers.
         return 0
     repeated = [values for values in texts.values() if len(set(values)) > 1]
     amount, once = sum(map(len, repeated)), sum(len(set(values)) for values in repeated)

@@ -58,7 +58,7 @@ class _Sync:
             # Whole tables are compared last, so that rows whose deletion was noted do not count as lost.
             for attachment in tables.values():
                 self._compare(attachment)
-            # A note with a lower id may be committed later, so the outbox is read from the start again.
+            # Read the outbox from the start again: a note with a lower id may have been committed meanwhile.
             if not after or not (taken or tables):
                 break
             after, taken, tables = 0, 0, {}
@@ -125,7 +125,7 @@ class _Sync:
                     if rows:
                         with savepoint(cursor, attachment):
                             synced = outbox.sync(cursor, attachment, rows)
-                            # If row security was switched on after `_look`, rows that it hides seem deleted.
+                            # Rows that row security hides seem deleted: check whether it was switched on.
                             if synced.gone and (words := drift.problems_of(cursor, attachment)):
                                 raise UnfitError(words[0])
                         done.add(synced)

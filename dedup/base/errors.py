@@ -32,7 +32,7 @@ class InputError(DedupError):
 
 
 class CursorError(InputError):
-    """A cursor in the mark changes is too old, or invalid after a restore: read all marks again."""
+    """A cursor (place in the mark changes) is too old, or invalid after a restore: read all marks again."""
 
 
 class SettingError(DedupError):

@@ -94,7 +94,7 @@ def extract(html: str) -> str:
         raise InputError(f"the HTML is longer than {MAX_HTML_CHARACTERS:,} characters")
     html = paired(html.replace("\0", "").encode("utf-8", "ignore").decode("utf-8"))
     found: Any = None
-    # A fragment is not given to the extractor, which would drop text before the first block as a menu.
+    # The extractor takes text before the first block for a menu and drops it, so give it only whole pages.
     if _PAGE.search(html):
         # Hostile HTML can cause any exception in a parser. All the text of the page is used in that case.
         with suppress(Exception):
@@ -107,7 +107,7 @@ def extract(html: str) -> str:
 
 
 def paired(text: str) -> str:
-    """Replace two HTML entities for the surrogates of one character, such as `&#55357;&#56832;`, by 😀."""
+    """Replace two HTML entities (numbers of UTF-16 units) by one character: `&#55357;&#56832;` by 😀."""
     return _SURROGATES.sub(_one, text) if "&#" in text else text
 
 
@@ -146,7 +146,7 @@ def plain_title(title: str) -> str:
 
 
 def take_out(found: dict[str, Any], page: str | None) -> None:
-    """Set `found["text"]` to the text of `page`, if given. Remove HTML from `found["title"]`."""
+    """Put the text of an HTML page, if given, into the fields `found`. Remove HTML from their title."""
     if page is not None:
         found["text"] = extract(page)
     if isinstance(title := found.get("title"), str):
@@ -178,8 +178,8 @@ Token = tuple[str, str, str]
 
 
 def _tokens(html: str) -> Iterator[Token]:
-    # An unclosed tag or comment takes up the rest of the page. If the search went on after each such tag, its
-    # time would grow with the square of the page's length.
+    # An unclosed tag or comment ends at the end of the page. If it ended earlier, each of many unclosed tags
+    # would cause another search through the rest of the page, which takes quadratic time.
     position = 0
     while (at := html.find("<", position)) >= 0:
         if at > position:

@@ -63,13 +63,13 @@ def program(schema: str) -> str:
 
 def outer(schema: str) -> str:
     """Return a name for things of a corpus outside its schema: the workers' channel, session parameters."""
-    # The schema alone is not safe: Postgres reserves some prefixes of session parameters, such as plpgsql.
+    # The prefix is needed, because Postgres reserves some names for session parameters, such as plpgsql.
     return DEFAULT if schema == DEFAULT else f"{DEFAULT}_{schema}"
 
 
 def migration_lock(schema: str) -> int:
     """Return the key of the advisory lock that lets only one upgrade of a corpus run at a time."""
-    # The key has seven bytes, so that it fits in a bigint.
+    # The key has only seven bytes, so that it is below the maximum of a signed bigint.
     plain = b"dedup+m"
     if schema != DEFAULT:
         plain = blake2b(plain + schema.encode(), digest_size=len(plain)).digest()

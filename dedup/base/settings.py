@@ -19,7 +19,7 @@ from dedup.base.errors import SettingError
 Kind = Literal["fingerprint", "rule", "window"]
 
 PRINT_KEYS, PRINT_BYTES = 48, 4 + 8 * 256
-"""Number of bucket keys and bytes that a damaged-print signature adds to an article (`text/damaged.py`)."""
+"""Bucket keys and bytes per article of the signature that finds misread reprints (`text/damaged.py`)."""
 
 # Days per unit. A year always has 365 days, so that a window has the same length in every year.
 WINDOW_UNITS = {"d": 1, "w": 7, "y": 365}
@@ -54,14 +54,14 @@ class Settings:
         1_000_000, "fingerprint", "maximum length; longer texts are marked failed", 1_000, MAX_TEXT_CHARACTERS
     )  # fmt: skip
     text_min_words: int = _setting(
-        # Shorter texts match if they share a template. At 20 words, 2.6 % of the marks on short newswire are
-        # unconfirmed (a sixth on a small set); at 24 words, 0.4 % (0 %). 22 to 30 work (scripts/recall.py).
+        # Shorter texts match if they share a template. On short newswire, 2.6 % of the marks are unconfirmed
+        # with 20 words, 0.4 % with 24; on a small set, a sixth and none. 22 to 30 work (scripts/recall.py).
         24, "fingerprint", "minimum number of words; shorter texts match by equal title and text", 1, 1_000
     )  # fmt: skip
     sentence_min_characters: int = _setting(
         20, "fingerprint", "minimum number of normalised characters for a sentence to count", 1, 1_000
     )
-    stop_word_length: int = _setting(4, "fingerprint", "words with fewer characters start a shingle", 2, 20)
+    stop_word_length: int = _setting(4, "fingerprint", "characters; shorter words start a shingle", 2, 20)
     stop_words: str = _setting(
         "", "fingerprint", "space-separated words that start a shingle, instead of stop_word_length"
     )
@@ -81,8 +81,8 @@ class Settings:
         choices=("off", "on"),
     )  # fmt: skip
     common_stories: int = _setting(
-        # Any number of copies of a report count as at most 1 / 0.6 ** 4 = 7.7 effective stories, if every two
-        # copies have a shingle Jaccard of at least 0.6 (docs/semantics.md, section 2).
+        # Similar stories count less ("effective" stories: docs/semantics.md, section 2). If the copies of a
+        # report have a shingle Jaccard of at least 0.6, all count as at most 1 / 0.6 ** 4 = 7.7 stories.
         10, "rule", "a sentence in more effective stories than this number is common", 1, 1_000_000
     )  # fmt: skip
     duplicate_sentence_jaccard: float = _setting(0.7, "rule", "minimum sentence Jaccard of duplicates", 0, 1)
@@ -123,8 +123,8 @@ class Settings:
         choices=("published", "added"),
     )  # fmt: skip
     earliest_year: int = _setting(
-        # The first printed newspapers are from 1605, so an older date is wrong. Three kinds of computer
-        # clocks start in 0001, 1601 and 1970, so these years may mean a missing date; but 1970 can be right.
+        # The first printed newspapers are from 1605, so an older date is wrong. Clocks of computers start in
+        # 0001, 1601 or 1970, so these years may mean a missing date. 1970 is accepted: it can be right.
         1605, "rule", "a published_at before this year counts as missing; set it to your first year", 1, 9999
     )  # fmt: skip
     keep_window: str = _setting(
@@ -180,7 +180,7 @@ class Settings:
         return self.signature_size + PRINT_BYTES * self.prints
 
     def digest(self, kind: Kind) -> str:
-        """Return a hash of all settings of one kind, to derive versions and detect changes."""
+        """Return a hash of the settings of one kind, for fingerprint versions and to detect changes."""
         lines = [
             f"{item.name}={getattr(self, item.name)!r}"
             for item in fields(self)

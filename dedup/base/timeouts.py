@@ -24,7 +24,7 @@ class Timeouts:
         lock: wait for a lock that another transaction holds; not used by `submit`.
         statement: wait for one SQL statement, such as a count, which can take minutes; not used by `submit`.
         idle: time after which the server ends an idle transaction of this program, for example of a stopped
-            process, to free its locks. Snapshot reads hold no such locks; their idle limit is `statement`.
+            process, to free its locks. Snapshot reads hold no such locks: for them, `statement` is used.
     """
 
     connect: float = 10.0

@@ -159,7 +159,7 @@ def _from_digits(sign: str, whole: str, fraction: str) -> datetime | None:
 
 
 def _from_days(days: float) -> datetime:
-    """Return a spreadsheet's day count as a time: to the minute if the decimals fit, else to the second."""
+    """Convert a spreadsheet's day count to the full minute that it rounds, if any; else to the second."""
     seconds = days * 86_400
     minute = round(seconds / 60) * 60
     places = len(repr(days).partition(".")[2])

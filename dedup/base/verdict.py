@@ -68,8 +68,8 @@ class Verdict(Answer):
         matches: the articles that caused the verdict, the best first; at most `MATCHES_LIMIT`.
         unsettled: number of other articles that wait for a backfill, counted up to 1,000.
         archived: True if the article is older than the window: it is not compared, so its mark stays.
-        copies: articles that are now copies of the judged article, even if they were added before it; for a
-            look-up, the originals that would become its copies. Best first; at most `MATCHES_LIMIT`.
+        copies: articles that are now copies of the judged article, even if they were added before it. A
+            look-up gives originals that would become copies. Best first; at most `MATCHES_LIMIT`.
         copy_count: number of copies, counted up to 10,000.
     """
 

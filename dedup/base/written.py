@@ -73,8 +73,8 @@ def written(
     """Return the time in a text, with a zone if the text has a zone. Return None if the text has no time.
 
     Args:
-        day_first: whether the day is the first of three numbers. If None, three numbers are read only if
-            the year is first, and `6 Jul 26` only if a time of day is given.
+        day_first: whether the day is the first of three numbers. None: unknown. Then three numbers are read
+            only if the year is first, and a date like `6 Jul 26` is read only with a time of day.
         languages: languages to use if the name of the month means different months.
 
     Raises ValueError: an impossible time, such as 30 February. Raises SeveralMonthsError: ambiguous month.
@@ -154,7 +154,7 @@ def _named(text: str, languages: Collection[str] | None, short_years: bool) -> t
         return int(first), month, int(second)
     if len(first) > 2 or len(second) not in (2, 4):
         return None
-    # `6 Jul 26` could also mean 26 July 2006, so it needs `short_years`. `July 6, 26` is not used.
+    # `6 Jul 26` could also mean 26 July 2006: read it only with `short_years`. Never read `July 6, 26`.
     if len(second) == 2 and not (short_years and re.search(r"\d[^\d]*[^\W\d_][^\d]*\d", text)):
         return None
     return _year(second), month, int(first)

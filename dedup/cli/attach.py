@@ -191,8 +191,8 @@ def sync(
 
     Run this for views and tables without triggers, and after triggers were disabled. The next backfill reads
     the differing rows. If the table has a column for the time of changes, only changed rows are compared, and
-    `--full` finds deleted rows. If more than a few articles, and more than half of a table's articles, have
-    no row, the command deletes nothing without `--allow-deletes`.
+    `--full` finds deleted rows. The next backfill deletes the articles of deleted rows. If these are over
+    20 articles, and more than half of a table's articles, the command refuses without `--allow-deletes`.
 
         dedup sync
         dedup sync posts --full

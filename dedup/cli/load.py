@@ -323,7 +323,7 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
         yield f"  left out, since not published posts or pages: {_named(kinds)}"
     if found.cut:
         texts = shared.counted(found.cut, "text ends", "texts end")
-        yield f"  {texts} where a service or Excel cuts texts off: the articles may be longer"
+        yield f"  {texts} as if cut off by a service or Excel: the articles may be longer"
     if found.extracted:
         yield f"  texts extracted from HTML: {found.extracted:,}"
     if found.html:

@@ -43,8 +43,8 @@ def status(
     `--check` is for Nagios and cron. All is well if: everything was settled at some time in the last
     `--max-age`; no article failed in that time (an empty text is not a failure); no run is stuck; a worker is
     alive, if there was one in the last hour; the schema is complete; and the last runs did not fail for the
-    same reason while articles wait. Articles and changes may wait at most `--max-age`. While no run is at
-    work, the limit is `--max-wait`: by default 15 minutes if there are workers, else `--max-age`.
+    same reason while articles wait. While a run is at work, articles and changes may wait for `--max-age`.
+    Otherwise they may wait for `--max-wait`: by default 15 minutes if there are workers, else `--max-age`.
     """
     if check:
         run_check(max_age, max_wait, json)
@@ -81,7 +81,7 @@ def status(
         ("last mark", marked, True),
         ("backfill", found.backfill.state if found.backfill else "not running", found.backfill),
         ("settle lock", f"held by {found.held_by}" if found.held_by else "free", found.held_by),
-        ("deferred", f"{found.deferred:,}, which must still be stored", found.deferred),
+        ("deferred", f"{found.deferred:,} to be stored by a backfill", found.deferred),
         ("attached tables", f"{counted(found.changes, 'change')} to be read", found.changes),
     ]
     shown = [(name, value) for name, value, tells in facts if tells or everything]
@@ -92,7 +92,7 @@ def status(
         shown += [(f"bytes per article: {name}", f"{n:,.0f}") for name, n in found.bytes_per_article.items()]
     output.table("", ("", ""), shown)
     _say_reasons("failed: {}: {}", found.failures, everything)
-    _say_reasons("limit reached: {} left for the next backfill: {}", found.limits, everything)
+    _say_reasons("a safety limit left {} for the next backfill: {}", found.limits, everything)
     if "unreadable" in found.failures:
         output.say("next, after you removed the cause: dedup retry")
     if (run := found.backfill) and run.stuck:

@@ -193,7 +193,7 @@ def show(
 def stories(
     limit: Annotated[int, Option(min=1, help="Maximum number of stories.")] = 20, json: JsonOption = False
 ) -> None:
-    """List the stories with the most copies: the first outlet in this corpus, and outlets with copies."""
+    """List the stories with the most copies. Show the first outlet of each story, and who copied it."""
     with corpus() as dd:
         found = dd.stories(limit)
         credits = dd.credits.of_stories([story.id for story in found])

@@ -29,7 +29,7 @@ FirstArgument = Annotated[str, Argument(metavar="A", help="Your id of one articl
 SecondArgument = Annotated[str, Argument(metavar="B", help="Your id of the other article.")]
 MapOption = Annotated[
     list[str] | None,
-    Option("--map", "-m", metavar="FIELD=NAME", help="Name in the file: `text=fulltxt`. May be repeated."),
+    Option("--map", "-m", metavar="FIELD=NAME", help="Column for a field: `text=fulltxt`. May be repeated."),
 ]
 FormatOption = Annotated[
     str | None,
@@ -166,4 +166,4 @@ def say_pins_left_behind(found: Sequence[int]) -> None:
     if found:
         pins = counted(len(found), "sentence pin is lost", "sentence pins are lost")
         hashes = f"{', '.join(map(str, found[:5]))}{' …' if found[5:] else ''}"
-        output.say(f"{pins} with the old hash key, because the sentences are not stored: {hashes}")
+        output.say(f"{pins}, because a new hash key needs the words, which are not stored: {hashes}")

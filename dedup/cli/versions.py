@@ -94,11 +94,11 @@ def sentences(
 ) -> None:
     """Fill the views `alteration` and `quote` with sentences, for analysts and for `dedup quotes`.
 
-    The command stores the words of each alteration in a story, and of at most 100,000 sentences that several
-    outlets share. Other tables have only hashes of sentences. Run the command after a backfill when you need
-    these views. Unchanged versions are skipped. Marks do not depend on this command, and `check` and
-    `backfill` never wait for it. Sentences of attached tables are stored too, until the rows change. You may
-    stop the command at any moment.
+    The command stores words, while other tables have only hashes of sentences. It stores the sentences that
+    each version of a story altered, and at most 100,000 sentences that several outlets share. Run the command
+    after a backfill when you need these views. Unchanged versions are skipped. Marks do not depend on this
+    command, and `check` and `backfill` never wait for it. Sentences of attached tables are stored too, until
+    the rows change. You may stop the command at any moment.
 
     **Examples**
 

@@ -87,7 +87,7 @@ class _ArrayLoader(Loader):
 
 
 def read_arrays(data: bytes, counts: npt.NDArray[np.int64]) -> Bigints:
-    """Decode bigint[] values that `array_send` encoded and `data` joins; `counts`: elements of each."""
+    """Decode bigint arrays. `data`: results of `array_send`, joined. `counts`: number of elements of each."""
     words = np.frombuffer(data, _HEADER)
     # An empty array has 3 words of 32 bits. Others have 5, and 3 per element: 1 for size, 2 for value.
     sizes = np.where(counts > 0, 5 + 3 * counts, 3)

@@ -33,9 +33,9 @@ _sql = Statements("db/connection")
 URL_VARIABLE = "DEDUP_DATABASE_URL"  # Address of the database; if unset, the embedded server is used
 APPLICATION = "dedup"  # Name of the program in `pg_stat_activity`
 
-# A transaction with the settle lock waits at most this time for a locked row, as others wait for the lock.
+# Maximum time to wait for a locked row while holding the settle lock, for which other transactions wait.
 ROW_SECONDS = 0.1
-NEGLIGIBLE_SECONDS = 0.05  # Only a longer wait for the settle lock shortens the statement timeout
+NEGLIGIBLE_SECONDS = 0.05  # A shorter wait for the settle lock is not deducted from the statement timeout
 FRESH_SECONDS = 1.0  # A connection is checked before use only if it was idle for longer
 
 # The server counts as lost if it has not answered this long after its own timeout.
@@ -60,7 +60,7 @@ CANCEL_SECONDS = 2.0  # Maximum time to cancel a statement on Ctrl-C, or when a 
 
 # Batch sizes adapt so that a settling transaction takes this time, because scrapers may have to wait for it.
 HELD_SECONDS = 0.4
-_served: dict[int, float] = {}  # Monotonic time when the server last worked for a thread, by thread id
+_served: dict[int, float] = {}  # Monotonic time when the server last ran a thread's statement, by thread id
 
 # Settings that decide how the server reads statements, how it writes values, and what a transaction sees. The
 # program sets them, because databases and roles may have other defaults.
@@ -261,7 +261,7 @@ class Session:
         connection = self.connection
         patience = connection.patience
         working = (self.timeouts.statement if seconds is None else seconds) + GRACE_SECONDS
-        connection.patience = min(patience, working)  # the server answers BEGIN quickly
+        connection.patience = min(patience, working)  # enough for BEGIN, which is quick
         try:
             self._set_timeouts(seconds)
             with connection.transaction(), connection.cursor(binary=True) as cursor:
@@ -276,7 +276,7 @@ class Session:
                     cursor.execute(set_values(patient, local=True))
                 if settling:
                     started = time.monotonic()
-                    # `seconds` is set for one article, for which planning would take longer than execution.
+                    # With `seconds`, only one article is settled: planning would take longer than execution.
                     hold_settle_lock(cursor, planned_once=seconds is not None)
                     waited = time.monotonic() - started
                     if seconds is not None and waited > NEGLIGIBLE_SECONDS:

@@ -189,7 +189,7 @@ class Database:
         self._pool.close()
 
     def connect(self, *, patient: bool = False) -> Connection:
-        """Return a connection outside the pool. `patient`: wait longer, for `Timeouts.statement`."""
+        """Return a connection outside the pool. `patient`: an answer may take `Timeouts.statement`."""
         self.check_open()
         with translate_errors(self.location):
             connection = self._connect()

@@ -236,8 +236,8 @@ def _not_ours(major: int) -> EmbeddedServerError:
     step, there = "run `dedup db upgrade`", postgres.majors()
     if major > postgres.MAJOR or major not in there:
         step = (
-            f"dedup has programs only of {', '.join(map(str, there))}; dump the data with the dedup that made"
-            " them, move the folder away, then run `dedup db restore`"
+            f"this dedup has PostgreSQL {', '.join(map(str, there))} only; dump the data with the dedup that"
+            " made them, move the folder away, then run `dedup db restore`"
         )
     return EmbeddedServerError(f"the data are of PostgreSQL {major}, not of {postgres.MAJOR}: {step}")
 

@@ -27,7 +27,7 @@ from dedup.base.errors import (
 from dedup.db.connection import URL_VARIABLE
 
 ATTEMPTS = 5  # Minimum number of attempts at work that collides with other transactions
-PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # The first pause is at most 0.04 s; pauses double up to 1 s
+PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # Base of the pause, doubled per attempt; maximum
 
 _Value = TypeVar("_Value")
 

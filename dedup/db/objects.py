@@ -30,7 +30,7 @@ _IGNORED = re.compile(
       [\s()]+                          # spaces, brackets and prefixes depend on the version of the server
     | \b[a-z_]\w*\.(?=[a-z_"])
     | NOT[ ]VALID$                     # a constraint that nobody has validated yet
-    | (?<=fingerprint)_bulk\b          # the two tables swap their names, also in a view that reads both
+    | (?<=fingerprint)_bulk\b          # `fingerprint` and `fingerprint_bulk` swap their names
     """,
     re.VERBOSE,
 )
@@ -142,7 +142,7 @@ def _essence(kind: str, statement: str) -> str:
     """Return the part of a statement that is compared."""
     if kind == "table":
         return ""
-    # Every version of the server returns a function with a quoted body as it was written.
+    # Compare such functions exactly: every version of the server keeps a quoted body as it was written.
     if kind == "function" and "\nBEGIN ATOMIC" not in statement:
         return statement
     return _IGNORED.sub("", statement)

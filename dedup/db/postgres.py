@@ -21,8 +21,8 @@ from dedup.base.extras import installing
 MAJOR = 18  # version of new data folders, which other major versions cannot read
 VERSION_SECONDS = 60  # maximum time for `postgres --version` on a busy machine
 # Postgres refuses to run as root, so root's server runs as another user. This user may have no right to enter
-# the folders above the programs and the data. dedup then copies the programs to ROOT_PROGRAMS. It passes the
-# data as WORKING_FOLDER, because Linux checks no rights to the folders above the working folder.
+# the folders above the programs and the data. So dedup copies the programs to ROOT_PROGRAMS. It starts them
+# in the data folder, whose path is then WORKING_FOLDER: Linux checks no rights to the folders above it.
 ROOT_PROGRAMS = Path("/var/lib/dedup/programs")
 WORKING_FOLDER = Path("/proc/self/cwd")
 

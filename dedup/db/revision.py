@@ -66,7 +66,7 @@ def refuse_unknown(found: str | None, database: Database) -> None:
     dropped = f"ALTER TABLE {schema}.article {', '.join(columns['DROP'])};"
     raise SchemaError(
         f"{database.location} has the schema {found}, from before the first release, which cannot be"
-        f' upgraded; load its rows into a new schema: `URL="$({dedup} db url)" &&'
+        f' upgraded; save its rows, make a new schema, and load them: `URL="$({dedup} db url)" &&'
         f' pg_dump --data-only {tables} -f rows.sql "$URL" && {dedup} uninstall --yes && {dedup} init &&'
         f" (echo '{added}'; grep -vx 'SET transaction_timeout = 0;' rows.sql; echo '{dropped}') |"
         f' psql -1 -v ON_ERROR_STOP=1 "$URL"`, then `{dedup} remap` for each attached table, and'

@@ -5,8 +5,8 @@ there the reader reads only the dates of the first records in advance. Rules for
 
 1. A date that is clear by itself is read (`../base/times.py`).
 2. A date such as 28/09/2016, with a day above 12, shows the order of day and month. If more than nine in ten
-   such dates agree, all dates are read in their order. If no date shows an order, but some have full stops,
-   all are read with the day first. Otherwise dates of three numbers are not read.
+   such dates have the same order, it holds for the whole column. If no date shows an order, but some dates
+   have full stops, the day is first. In all other cases, dates of three numbers are not read.
 3. A name that means different months in different languages, such as `listopad`, is read in a language that
    knows every month name of the column.
 
@@ -78,7 +78,7 @@ class _ColumnCounts(DateColumn):
     month: int = 0  # dates that are valid only with the month first
     open: int = 0  # dates with slashes or hyphens that mean two different days, such as 05/06/2018
     dotted: int = 0  # dates with full stops that mean two different days, such as 05.06.2018
-    # Number of dates with an ambiguous month name, by the meanings (language, month) of the name.
+    # Number of dates per ambiguous month name. The key has the meanings: pairs of language and month.
     named: Counter[frozenset[tuple[str, int]]] = field(default_factory=Counter)
     languages: set[str] | None = None  # languages that have all month names read so far
 
@@ -96,7 +96,7 @@ class Dates:
         self._columns: set[str] = set(TIMES) if form or day_first is not None else set()
 
     def convert(self, found: dict[str, Any]) -> None:
-        """Replace a text by a time in each column that needs a known date format, order or language."""
+        """Replace texts by times in columns whose dates need a known format, order or language to be read."""
         for name in self._columns:
             value = found.get(name)
             if isinstance(value, str) and (time := self._parse(name, value)):
@@ -169,7 +169,7 @@ class Dates:
         if first is None and deciding:
             if min(looked.day, looked.month) * AGREEING < deciding:
                 first = looked.day > looked.month
-                order = f"the only possible order of {counted(max(looked.day, looked.month), 'date')}"
+                order = f"{counted(max(looked.day, looked.month), 'date')} cannot be read otherwise"
         elif first is None and looked.dotted:
             first, order = True, "the dates have full stops"
         numbered = deciding + looked.open + looked.dotted
@@ -210,5 +210,5 @@ def _parse_in_order(value: str, day_first: bool) -> datetime | None:
 
 @lru_cache(maxsize=1_000)
 def _find_languages(form: str) -> frozenset[str] | None:
-    """Return the possible languages of a date. The caller replaces each number by 1, for the cache."""
+    """Return the languages that have the month name in `form`, a date with 1 for each number."""
     return languages_of(form) if any(c.isalpha() for c in form) else None

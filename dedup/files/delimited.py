@@ -2,7 +2,7 @@
 
 A row may span several lines. A broken row becomes a record with the reason, and reading continues with the
 next row. The delimiter of CSV is the character that gives the most known names in the header. If no name is
-known, the character that gives the most columns is used, if most rows have as many columns as the header.
+known, it is the character that gives the most columns, equally many in the header and in most rows below.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _CsvLines(Iterator[str]):
 
     @property
     def raw(self) -> bytes:
-        """Bytes of the current record; a `Beginning` if the record is too large."""
+        """Bytes of the current record. If the record is too large, only its first bytes, as a `Beginning`."""
         raw = self.record[0] if len(self.record) == 1 else b"\n".join(self.record)
         return raw if len(raw) == self.size else make_beginning(raw, self.size, 0)
 
@@ -102,7 +102,7 @@ class _BoundError(Exception):
 
 
 class _UnclosedError(_BoundError):
-    """Raised when a record exceeds the limit and the file ends within this record."""
+    """Raised when a record exceeds a limit, and the file ends before a quote of the record is closed."""
 
 
 _wide_lock = threading.RLock()

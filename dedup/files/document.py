@@ -27,7 +27,7 @@ LISTS = frozenset(
 LOOKED_AT_BYTES = 65_536  # The list of articles must begin within these first bytes of the file
 ENDLESS_BYTES = 4_096  # If the first 4,096 bytes have no line end, the file may be a single line of JSON
 
-NO_LIST = "the value has no list of articles under the keys where the first value has one"
+NO_LIST = "this JSON value has no list of articles under the same keys as the first JSON value of the file"
 ENDS_EARLY = "the JSON ends within an article or a list of articles: the rest of the file is missing"
 
 Path = tuple[str, ...]  # Keys that lead to the list of articles; () if the file itself is the list
@@ -36,7 +36,7 @@ _KEY_BYTES = 200  # Number of bytes before a bracket that are searched for the k
 _OPENING, _CLOSING, _BETWEEN = (b"{", b"["), (b"}", b"]"), b" \t\r\n,"
 
 # Patterns are compiled when first used: every command imports this module, but nearly all files are JSONL.
-# The closing quote is optional: a search for it would take quadratic time in an unclosed string.
+# The closing quote is optional. If it were required, an unclosed string would take quadratic time.
 _PIECE = r'"(?:[^"\\]|\\.)*"?|[\[\]{}:,]'
 # The maxima 99 and 999 limit the memory of a match. The groups are not possessive, because Python before
 # 3.11.5 matches possessive groups wrongly (CPython issue 106052).
@@ -58,7 +58,7 @@ def is_document(source: LineSource, *, named_json: bool) -> tuple[bool, Path | N
         return False, None
     path = _find_path(start.decode(errors="replace"))
     if is_alone:
-        return rest[:1] in (b"", b'"', b"}"), path  # `{` would begin the next line of JSONL
+        return rest[:1] in (b"", b'"', b"}"), path  # if the second line begins with `{`, this is JSONL
     return named_json and ((is_endless and path is not None) or (bool(rest) and _is_unfinished(first))), path
 
 
@@ -75,8 +75,8 @@ def find_articles(record: dict[str, Any]) -> list[Any] | None:
 def read_values(source: LineSource, path: Path | None) -> Iterator[tuple[int, bytes | None]]:
     """Yield the number and bytes of each article; set `source.truncated` if the end of the file is missing.
 
-    An article that is too long is a `Beginning`. Two further results must be refused by the caller:
-    stray bytes between articles, and None, which replaces a value without a list at `path`.
+    If an article is too long, yield only its first bytes, as a `Beginning`. The caller must refuse two other
+    results: bytes that are between articles, and None for a top-level JSON value without a list at `path`.
     """
     held, number = Pieces(source.max_line_bytes), 0
     around: list[str | None] = []  # keys of the brackets that are open around the list
@@ -158,7 +158,7 @@ def _split_at_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]
 
 
 def _is_unfinished(line: bytes) -> bool:
-    """Return whether a line is incomplete JSON. A line that ends within a string does not count."""
+    """Return whether a line is incomplete JSON. If it ends within a string, it is broken, not incomplete."""
     try:
         text = line.decode().rstrip()
         json.loads(text, strict=False)

@@ -156,7 +156,7 @@ class _Cutter:
         self._entry, self._root = entry, root
 
     def pieces(self) -> Iterator[tuple[int, str, int]]:
-        """Yield line number, text and full length of the head, then of each entry. Long texts are cut off."""
+        """Yield (line number, text, full length) for the head, then each entry. Long texts are cut off."""
         entry, root = re.escape(self._entry), re.escape(self._root)
         mark = re.compile(rf"<!\[CDATA\[|<!--|<{entry}(?=[\s/>])|</{entry}\s*>|</{root}\s*>")
         held, at = "", 0  # text in memory, and the end of its searched part

@@ -139,7 +139,7 @@ class Feed:
                 found[name] = drop_shortcodes(found[name])
 
     def find_exclusion(self, found: dict[str, str]) -> str | None:
-        """Remove the WordPress type and status. Return the value that excludes the entry, if any."""
+        """Remove the WordPress type and status from `found`; return the one that excludes it, or None."""
         if self.kind != "wxr":
             return None
         kind, status = found.pop("wp:post_type", "post"), found.pop("wp:status", "publish")
@@ -270,7 +270,7 @@ def _local_name(element: Any) -> str:
 
 
 def _prefixed_name(element: Any, parent: Any) -> str:
-    """Return an element's name: without a prefix in its parent's namespace, else with the usual prefix."""
+    """Return an element's name, after the usual prefix of its namespace if its parent has another one."""
     if not isinstance(element.tag, str):
         return ""
     uri, _, local = element.tag.rpartition("}")

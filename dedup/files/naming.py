@@ -1,7 +1,7 @@
 """Find the fields of an article in a record: by usual names, names that the user gave, and nested names.
 
-Names that are equal as written come first. Other names are compared without case and surrounding spaces, and
-with underscores for spaces and hyphens. If several names may hold a field, the first with a value is used.
+The exact name is preferred. Other names fit if they are equal in lower case, without surrounding spaces, and
+with underscores for spaces and hyphens. If several names fit, the first one with a value is used.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Names that may hold each field of an article; the first with a value is used. `a.b` is `b` within `a`."""
 
-# Names that alone do not give the text, since most descriptions are teasers. A description is used only if
-# the record has another name for the text, but without a value.
+# Names that usually hold a teaser. Such a name gives the text only if the record also has another name for
+# the text, such as `body`, and this other name has no value.
 TEASERS = ("description",)
 
-# Limits of the kept shapes (`RecordShape`). Most files have few shapes; a hostile file has one per line.
+# Limits of the cache of `RecordShape`. Records of most files have few shapes; a hostile file has many.
 MAX_SHAPES = 256
 MAX_SHAPE_NAMES = 200
 MAX_SHAPE_CHARACTERS = 10_000
@@ -57,7 +57,7 @@ _MAX_SHOWN_NAME, _MAX_SHOWN_NAMES = 30, 20
 _ABSENT = object()
 
 Within = Callable[[str, str], tuple[str, ...] | None]
-"""Function of a name and of the nested name after its dot. Returns the path within the value, or None."""
+"""Function that gets `a` and `b` of a name `a.b`, and returns the path of `b` within `a`, or None."""
 
 
 class Option(NamedTuple):
@@ -118,7 +118,7 @@ def find_columns(
 
 
 def flatten(shape: RecordShape, names: Sequence[str]) -> tuple[tuple[tuple[str, ...], ...], RecordShape]:
-    """Return the paths of the columns to read, and the shape with the numbers of these columns as keys."""
+    """Return the paths of all options, and the shape with numbers of these paths as keys."""
     columns: dict[tuple[str, ...], int] = {}
     fields = []
     for field, options in shape.fields:
@@ -157,7 +157,7 @@ def _get_options(
 
 
 def make_shape(plan: Plan, names: Sequence[str], within: Within) -> RecordShape:
-    """Return the shape of records that have these names. The names are the keys of its options."""
+    """Return the shape of records that have these names. The key of each `Option` in it is a name."""
     distinct = dict.fromkeys(names)
     folded: dict[str, list[str]] = {}
     for name in distinct:

@@ -108,8 +108,8 @@ class PackedFile:
         except (InputError, MemoryError):
             raise
         except Exception as error:
-            # The errors of the four modules have no common class. If a header asks for more memory than
-            # allowed, the message contains "Memory" or "memory".
+            # zlib, bz2, lzma and zstd raise errors without a common class. If a header asks for more memory
+            # than allowed, the message contains "Memory" or "memory".
             if not began and "emory" in str(error):
                 raise InputError(f"{self.file} asks for more memory than allowed; unpack it first") from None
             self.truncated = True
@@ -165,7 +165,7 @@ def _choose_unpacker(packing: str, file: str) -> Callable[[], Any]:
     return zstd.ZstdDecompressor
 
 
-MAX_DIRECTORY_BYTES = 4 * 1_048_576  # A directory of about 40,000 files, which takes 15 times as much memory
+MAX_DIRECTORY_BYTES = 4 * 1_048_576  # About 40,000 files; reading it takes 60 MB of memory
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Methods that Python can unpack in steps
 _ENCRYPTED = 1  # Flag of an encrypted member
 _BROKEN_MEMBER = (zipfile.BadZipFile, EOFError, zlib.error)

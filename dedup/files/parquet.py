@@ -37,7 +37,7 @@ _LARGE_PAGE = (
 )
 PARQUET_ENDS_EARLY = "Parquet data cannot be read: the rest of the file is missing"
 PARQUET_BATCH_ROWS = 64  # Rows per batch. A row takes 4 µs in such a batch, and 44 µs if read alone
-# Maximum size of a batch. Each row may repeat one large dictionary entry, so a batch may have only one row.
+# Maximum size of a batch. Every row may repeat the largest value, so a batch of large values has few rows.
 PARQUET_BATCH_BYTES = 16 * 1_048_576
 PARQUET_PAGE_BYTES = 256 * 1_048_576  # Limit when unpacked: 1,024 texts of twice the longest known length
 PARQUET_BUFFER_BYTES = 65_536  # Without a buffer, pyarrow would hold all columns of a row group in memory
@@ -168,8 +168,8 @@ class ParquetSource:
 def convert_column(column: Any, *, names: bool = False) -> list[Any]:
     """Return the values of a pyarrow array, with `UNREADABLE` for values that Python cannot represent.
 
-    Nanoseconds are cut off, times with a zone are converted to UTC, and lists and structs become empty.
-    With `names`, a list of texts becomes one text.
+    Nanoseconds are cut off, and times with a zone are converted to UTC. Lists and structs become empty. But
+    if `names` is true, a list of texts becomes one text, joined by commas.
     """
     import pyarrow as pa
 

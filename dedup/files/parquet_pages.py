@@ -12,7 +12,7 @@ _UNPACKED, _PACKED = 2, 3  # Ids of the header fields with the unpacked and pack
 
 
 def find_largest_page(raw: Any, chunk: Any) -> int:
-    """Return the unpacked size of the largest page of a column chunk; of the chunk if a header is bad."""
+    """Return the unpacked size of the largest page of `chunk`. If a header is bad, return that of `chunk`."""
     starts = [chunk.data_page_offset]
     if chunk.has_dictionary_page:
         starts.append(chunk.dictionary_page_offset)

@@ -57,7 +57,7 @@ FIRST_RECORDS = 500
 FIRST_BYTES = 4_000_000
 
 PROGRESS_BYTES = 1_048_576  # Bytes of the file between two updates of the progress
-NAME_BYTES = 200  # Bytes of a file's name that begin the name of its rejects file; file systems allow 255
+NAME_BYTES = 200  # A rejects file's name begins with at most 200 bytes of the file's name; 255 is the maximum
 NAMES_SHOWN = 12  # Maximum number of names listed in an error about a missing name
 CUT_CHARACTERS = 32_767  # Length at which Excel cuts off the text of a cell
 
@@ -65,13 +65,13 @@ CUT_CHARACTERS = 32_767  # Length at which Excel cuts off the text of a cell
 class ArticleReader(Iterator[Item]):
     """Iterator and context manager for the articles of one file, or of standard input for "-".
 
-    A record without an id gets its url as id, if no record so far had a name for ids. `every_line` is for
-    callers that give one answer per line of JSONL. Then blank lines become Rejects, ids are required, and
+    A record without an id gets its url as id, unless an earlier record had a field for ids. `every_line`:
+    for callers that give one answer per line of JSONL. Then blank lines become Rejects, ids are required, and
     unreadable dates are accepted.
 
-    Raises InputError before the first article if the file, its header or an argument cannot be used, if too
-    many dates of a column cannot be read (`dates.py`), or if a mapped name is in none of the first records.
-    Raises InputError later only if reading fails, or if too many dates late in a pipe cannot be read.
+    Raises InputError before the first article: the file, its header or an argument cannot be used; too many
+    dates of a column cannot be read (`dates.py`); or a mapped name is in none of the first records. Raises
+    InputError later: reading fails, or too many dates late in a pipe cannot be read.
     """
 
     def __init__(
@@ -290,7 +290,7 @@ class ArticleReader(Iterator[Item]):
     def _reject(self, line: int, reason: str, raw: bytes | str | None, source_id: Any) -> Reject:
         length: int | None = None
         if raw is not None:
-            whole = raw.length if isinstance(raw, Beginning) else len(raw)  # a str is ASCII: len is in bytes
+            whole = raw.length if isinstance(raw, Beginning) else len(raw)  # a str is JSON in ASCII
             if whole > len(raw) or whole > MAX_RAW_BYTES:
                 raw, length = raw[:MAX_RAW_BYTES], whole
         return Reject(self._opened.source.file, line, reason, raw, length, find_usable_id(source_id))

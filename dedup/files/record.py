@@ -35,8 +35,8 @@ REQUIRED_FIELDS = ("source_id", "text")
 # Maximum bytes of a line, or of the cells of a row. The longest of 120,000 articles has 132,000 characters.
 # Reading a record takes up to 13 times its size: bytes, text, csv's four bytes per character, and values.
 MAX_RECORD_BYTES = 16 * 1_048_576
-OTHER_BYTES = 1_048_576  # Maximum size of all other fields together, if longer texts are allowed
-# Maximum number of commas and opening brackets in a JSONL line, or of delimiters and line ends in a CSV row.
+OTHER_BYTES = 1_048_576  # Room for all fields except the text, in the limit that `record_bytes` computes
+# Maximum number of values: commas and opening brackets are counted in JSONL, delimiters and line ends in CSV.
 # A limit on bytes is not enough: a small object takes 30 times as many bytes in Python as in JSON.
 MAX_RECORD_VALUES = 1_000_000
 MAX_RECORD_KEYS = 1_000  # Exports have about 100 keys; looking up each key takes 4 µs
@@ -124,7 +124,7 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
     except InputError:
         pass  # `_repair` finds the bad field
     else:
-        # Comparing with `is` is enough: Article creates a new string only if it drops characters.
+        # Each field is the given string itself (`is`), unless Article had to drop characters of it.
         get = found.get
         if (
             made.title is get("title")

@@ -83,7 +83,7 @@ class LoadReport(Answer):
     new: int = 0
     changed: int = 0
     same: int = 0  # already stored with the same content
-    superseded: int = 0  # replaced by a slightly later record with the same source_id
+    superseded: int = 0  # not stored: a later record of the same batch has the same source_id
     refused: int = 0
     repaired: int = 0  # repaired fields; their articles are also counted above
     lost_dates: int = 0  # repaired fields with dates that could not be read

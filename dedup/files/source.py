@@ -20,7 +20,7 @@ _MARKS = (  # Byte order marks, longest first, since the mark of UTF-32 begins w
 )
 _LONGEST_MARK = 4
 _MARK = "\ufeff".encode()
-# Replaces an invalid character. It becomes invalid UTF-8, so that only its own record is refused.
+# Replaces bytes that cannot be decoded. It is invalid in UTF-8, so the record that has it is refused later.
 _NO_CHARACTER = "\udcff"
 
 
@@ -115,7 +115,7 @@ class LineSource(PackedFile):
             chunks = _convert_to_utf8(itertools.chain([head], chunks), self.encoding)
             head = next(chunks, b"")
         head = head.removeprefix(_MARK)
-        # A bracket alone on the first line shows JSON, not JSONL. Read on if only a bracket was read so far.
+        # A bracket alone on the first line shows JSON, not JSONL. So read on until the first line ends.
         while head.strip() in (b"{", b"[") and b"\n" not in head.lstrip() and len(head) < PLAIN_CHUNK_BYTES:
             more = next(chunks, b"")
             if not more:

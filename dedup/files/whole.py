@@ -15,7 +15,7 @@ from dedup.base.errors import InputError
 def new_file(path: Path, *, private: bool = False, replace: bool = False) -> Iterator[Path]:
     """Yield a temporary path. Move the file to `path` after the block; delete the file after an error.
 
-    `private`: only this user may read. Raises InputError on failure, or if `path` exists without `replace`.
+    `private`: only this user may read. Raises InputError: writing fails, or `path` exists (unless `replace`).
     """
     if not replace:
         _refuse_existing(path)

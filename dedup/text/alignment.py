@@ -35,11 +35,11 @@ TWIN_WORDS = 0.5
 # A word in more sentences than this is not used to find versions, so that the work stays below quadratic.
 WIDESPREAD = 50
 MIN_SENTENCE = 12  # Minimum characters; a shorter piece, such as "Mr. ", is joined to the next piece
-# Maximum number of adjacent sentences that are joined to search for a common sentence. Common sentences were
-# found with Punkt, which knows abbreviations and so splits less often than this module.
+# Maximum number of adjacent sentences that are joined to find a common sentence. This module also splits
+# after abbreviations, unlike Punkt, which found the common sentences: each may be several pieces here.
 COMMON_PIECES = 4
-# Letters aligned per step in misread texts, so that the time grows linearly. A step keeps only the first half
-# of its alignment, so a passage that one text lacks may be up to 5,000 letters long.
+# Letters aligned per step in misread texts, so that time grows linearly. A step keeps only the first half.
+# If one text lacks a passage of up to 5,000 letters, the second half still shows where it continues.
 WINDOW_LETTERS = 10_000
 # Cut misread sentences after at most 500 characters, since the periods between them may be misread.
 _PIECE = re.compile(r".{1,500}(?:\s|$)|.{1,500}", re.DOTALL)
@@ -196,7 +196,7 @@ _Places = tuple[range, range]  # Sentence numbers of a pair: in the first text, 
 def _pairs(a: list[_Sentence], b: list[_Sentence]) -> list[_Places]:
     keys = [normal(s.words) for s in a], [normal(s.words) for s in b]
     equal, anchors = _equal(*keys)
-    # Sentences that both texts have need no similar version, even if one text repeats them more often.
+    # Do not look for similar versions of a sentence that is in both texts, even if one text repeats it.
     both = set(keys[0]) & set(keys[1])
     sets = tuple({i: frozenset(key) for i, key in enumerate(side) if key not in both} for side in keys)
     gaps = [_gaps(len(side), [pair[n] for pair in anchors]) for n, side in enumerate(keys)]

@@ -4,8 +4,8 @@ A line break inside a paragraph becomes a space. A blank line ends a block; so d
 punctuation, such as a heading or "Read more". If extraction lost the space after a sentence, add a space.
 
 A program that wraps lines breaks a line only if the next word does not fit. So if the next word *would* fit,
-judged by the widest line, the author made the break. Text wrapped by a program has no such break, at any
-width. Therefore wrapping a text again does not change the fingerprint.
+judged by the widest line, the author made the break. At no width does a program make such a break. Therefore
+wrapping a text again does not change the fingerprint.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _IDEOGRAPH_SPACE = re.compile(
 )
 _INVISIBLE = re.compile(f"[{INVISIBLES}]")
 _ODD_SPACES = "\t\x1c\x1d\x1e\x1f"
-# The pattern begins with the mark, so that the search can skip to it. A look-behind tests the letters before.
+# The pattern begins with the full stop, to search quickly. A look-behind then tests the letters before it.
 _GLUED = re.compile(r"[.?!\u2026](?<=[^\W\d_]{2}.)[\"')\]\u2019\u201d\u00bb]?(?=[^\W\d_]{2})")
 _WEB_ADDRESS = re.compile(r"://|@|\bwww\.", re.IGNORECASE)
 _CLOSERS = "\"')]}\u2019\u201d\u00bb* "
@@ -120,7 +120,7 @@ class _Fits:
     """Test whether the first word of a line would have fitted at the end of the previous line."""
 
     def __init__(self, text: str, lines: list[str]) -> None:
-        # Runs of spaces may be older or newer than the wrapping: measure lines with runs and without runs.
+        # Runs of spaces may be older or newer than the line breaks: measure lines with and without them.
         self._measures = [[line.strip(" ") for line in text.split("\n")], lines]
         # Ignore lines of one word, such as a web address, which can be wider than the wrapping width.
         self._widths = [

@@ -141,15 +141,15 @@ def _grams(found: Letters, size: int, of_gram: Hashes) -> Hashes:
 
 
 LEAST_JACCARD = 0.25  # Minimum Jaccard of the cores
-# The signature Jaccard must be at least J * J / 2 minus this number, if the cores have a Jaccard of J. The
-# bound is below J, because damage changes words twice as often as cores.
+# If the cores have a Jaccard of J, the signature Jaccard must be at least J * J / 2 minus this number. This
+# is less than J, because damage changes words twice as often as cores.
 LESS_WORDS = 0.05
 LEAST_RATIO = 0.9  # Minimum length of the shorter text, in letters, as a share of the longer text
-MOST_WHOLE = 1.0  # Maximum share of common cores with equal letters on both sides, as a multiple of `kept`
+MOST_WHOLE = 1.0  # Maximum share of common cores with equal letters on both sides, divided by `kept`
 LEAST_IN_PLACE = 0.85  # Minimum share of common cores whose places differ by at most NEAR
 NEAR = 24  # In 256ths of the text
-# Minimum share of differences after which the texts are equal again, as a multiple of `kept`: 0.9 if the
-# shorter text has under 200 letters, 0.7 under 500, else 0.3. Short texts may be filled-in templates.
+# (letters, share): if the shorter text has fewer letters, `mended` is at least share * `kept` * `differing`
+# (see `PrintPairs`). Short texts need a higher share, because they may be filled-in templates.
 LEAST_MENDED = ((200, 0.9), (500, 0.7), (1 << 62, 0.3))
 
 
@@ -176,8 +176,8 @@ class PrintPairs(Columns):
         equal: number of slots with equal cores.
         whole: number of equal slots with equal letters before and after the core.
         in_place: number of equal slots whose places differ by at most `NEAR`.
-        differing: number of sides of equal slots (before or after the core) whose letters differ.
-        mended: number of differing sides beyond which the texts are equal again.
+        differing: number of sides (before or after the core of an equal slot) whose letters differ.
+        mended: number of these differing sides at which the letters farther from the core are equal again.
     """
 
     fewer: Keys

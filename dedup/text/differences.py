@@ -16,7 +16,7 @@ from rapidfuzz.distance import LCSseq
 
 from dedup.text.normalize import LATE_MARKS, words
 
-# Maximum number of words aligned per passage. So many take under a second and 78 MB. Later words
+# Maximum number of words aligned per passage, which takes under a second and 78 MB. Later words
 # count as not shared. English prose of 150,000 characters has fewer words.
 MAX_ALIGNED = 25_000
 

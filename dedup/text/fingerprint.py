@@ -27,8 +27,8 @@ from dedup.text.normalize import MOST_GROWTH, normal_size, words
 from dedup.text.punkt import NEUTRAL, PunktModel, english
 from dedup.text.sentences import SentenceSplitter
 
-# Add one if a change of code or shipped sentence parameters changes fingerprints (then the test
-# tests/text/test_golden.py fails), or changes the marks that follow from equal fingerprints and settings.
+# Increase by one after a change of code or of the shipped sentence parameters, if fingerprints change (then
+# tests/text/test_golden.py fails), or if equal fingerprints and settings now lead to different marks.
 ALGORITHM_REVISION = 4
 
 # Part of each fingerprint version: Unicode tables decide which characters form words and how case folds.
@@ -148,7 +148,7 @@ class Fingerprinter:
         limit = self.settings.text_max_characters
         if len(text) > limit:
             raise too_long(len(text), self.settings)
-        # Skip the slow count for short texts, which cannot grow beyond the limit.
+        # Normalising can lengthen a text. Measuring it is slow: do so only if it could exceed the limit.
         if len(text) * MOST_GROWTH > limit and (size := normal_size(text)) > limit:
             raise too_long(size, self.settings, " when normalised")
 
@@ -214,7 +214,7 @@ class Fingerprinter:
         return damaged.Printer(self.settings.hash_key, compiled=self._compiled)
 
     def _placed(self, parts: list[tuple[list[_Text], Fingerprints]], count: int) -> Fingerprints:
-        """Join parts in the order of the texts. Later parts replace rows of earlier parts; gaps are zeros."""
+        """Put the rows of all parts in the order of the texts. A later part wins; other texts get zeros."""
         made = Fingerprints.unmade(count, self.settings.signature_size, self.settings.bands)
         hashes = [made.sentence_hashes] * count
         for texts, part in parts:

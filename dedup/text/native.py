@@ -226,7 +226,7 @@ class NativeKernel:
             if self._fingerprints(self._parameters, desk.reference, byref(many)) == _DONE:
                 break
             del pages
-            # C stops if a text needs more memory, a page of characters or the title: `make` reads that text.
+            # C stops at a text if it lacks memory, a table of characters, or the title: `make` adds it.
             place = many.next
             others[place] = one = self.make(given[place], titles[place])
             _set_row(made, place, sentences, one)

@@ -43,7 +43,7 @@ def is_simple(text: str) -> bool:
     # The text is simple if no character can combine with the character before it.
     if not _combining()[points].any():
         return True
-    # Otherwise, combining characters must be in NFKC already, and replacing the others must give NFKC.
+    # Otherwise no combining character may change in NFKC, and replacing all other characters must give NFKC.
     others = {point: unicodedata.normalize("NFKC", chr(point)) for point in np.unique(points).tolist()}
     if any(_combining()[point] and form != chr(point) for point, form in others.items()):
         return False

@@ -103,7 +103,7 @@ class BoundaryRules:
 
 CONTEXTS_KEPT = 1 << 14  # Maximum number of cached decisions per splitter
 
-# A longer run without spaces does not count as a word: its mark always ends the sentence. This saves work.
+# A longer word is not an abbreviation, so a full stop after it always ends the sentence. This saves work.
 MAX_CONTEXT_CHARACTERS = 200
 
 _CLOSERS = "\"')\\]}\u2019\u201d\u00bb\u300d\u300f\u300b\uff09"
@@ -146,7 +146,7 @@ class SentenceSplitter:
     def _plainly_split(self, block: str, glued: bool) -> list[str]:
         """Split a block in which no word has two possible sentence ends; return [] for other blocks.
 
-        `glued`: True before `unglued` has added lost spaces. Then return [] if the block may lack a space.
+        `glued`: `unglued` has not yet added lost spaces. If a space may be lost, return [].
         """
         # Use fast string operations instead of a regular expression, since most blocks are split here.
         marked = block.replace("?", ".").replace("!", ".") if "?" in block or "!" in block else block

@@ -2,7 +2,7 @@
 
 A shingle is a stop word and the next two words. Prose has many stop words; menus and advertisements have
 hardly any. So the shingles represent the story, not the page around the story. Source: Theobald, Siddharth,
-Paepcke, "SpotSigs", SIGIR 2008, with antecedents at distance 1 and chains of 2.
+Paepcke, "SpotSigs", SIGIR 2008, with distance 1 (skipping no word) and chains of 2 (words after a stop word).
 
 MinHash: Broder, "On the resemblance and containment of documents", 1997. One byte of each value: Li and
 Koenig, "b-Bit Minwise Hashing", WWW 2010. Banding: Leskovec, Rajaraman, Ullman, "Mining of Massive Datasets",

@@ -210,9 +210,9 @@ def test_status_shows_a_limit_that_fired(dedup: Dedup, news: Path, monkeypatch: 
     for limit in ("MANY_CANDIDATES", "MAX_CANDIDATES"):
         monkeypatch.setattr(f"dedup.settling.hook.{limit}", 0)
     dedup("check", str(news))
-    assert "1 article left for the next backfill: more than 0 candidates" in dedup("status").err
+    assert "limit left 1 article for the next backfill: more than 0 candidates" in dedup("status").err
     dedup("backfill", "--workers", "0")
-    assert "limit reached" not in dedup("status").err
+    assert "safety limit" not in dedup("status").err
     assert dedup("marks").lines == MARKS
 
 

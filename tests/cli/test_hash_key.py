@@ -195,7 +195,7 @@ def test_a_pinned_sentence_follows_the_key(dedup: Dedup, database: Database, tmp
     assert refused.code == 2
     assert "1 sentence pin is lost with the key; this cannot be undone" in refused.err
     said = dedup("settings", "set", f"hash_key={KEY}", "--yes").err
-    assert "1 sentence pin is lost with the old hash key, because the sentences are not stored: 99" in said
+    assert "1 sentence pin is lost, because a new hash key needs the words, which are not stored: 99" in said
     assert "99" in said
     dedup("backfill", "--workers", "0")
     with database.transaction() as cursor:

@@ -127,7 +127,7 @@ def test_german_dates_that_are_text_are_day_first(tmp_path: Path) -> None:
         "2018-05-04 00:00",
         "2018-09-28 00:00",
     ]
-    assert reader.understood.dates["published_at"].order == "day first: the only possible order of 1 date"
+    assert reader.understood.dates["published_at"].order == "day first: 1 date cannot be read otherwise"
 
 
 def test_the_first_sheet_that_is_not_hidden_is_read_or_the_one_that_is_named(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_a_broken_plug_in_is_named_once_and_breaks_nothing_else(broken: Path) ->
     assert all(" of broken is left out (commands): " in line for line in lines)
     assert dedup(broken, "letters", "harbour") == (
         "7\n",
-        "dedup: watch of broken is left out (commands): newsdedup has a plug-in of that name\n",
+        "dedup: watch of broken is left out (commands): newsdedup has a plug-in of the same name\n",
     )
     assert "No such command 'missing'" in dedup(broken, "missing", code=2)[1]
 
