@@ -47,7 +47,7 @@ POLICY = (
 SAFE_HEADERS = {
     **HEADERS,
     "Content-Security-Policy": POLICY,
-    # "no-referrer" would make browsers send `Origin: null` with forms, and `check_origin` would refuse them.
+    # With the value "no-referrer", browsers send forms with `Origin: null`, which `check_origin` refuses.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
@@ -228,7 +228,7 @@ def _fields(raw: bytes, known: tuple[str, ...], where: str) -> dict[str, str]:
 
 
 def _static_files() -> dict[str, tuple[str, str, bytes]]:
-    """Map the name of a static file in templates to its address (with a hash), media type and content."""
+    """Map template variables such as "style" to the address, media type and content of a static file."""
     style = environment("dedup.extras.browse").get_template("style.css.j2").render().encode()
     folder = resources.files("dedup.extras.browse") / "static"
     files = {

@@ -22,7 +22,7 @@ MEDIA_TYPES: Mapping[str, str] = {
 }
 
 MOST_ROWS = 100_000  # Maximum number of rows per answer; the token `after` in JSON asks for the next rows
-MOST_SECONDS = 60.0  # Maximum time per answer; must be below REQUEST_SECONDS, when connections are cut
+MOST_SECONDS = 60.0  # Maximum time per answer; less than REQUEST_SECONDS, after which connections are cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class TablePart:
 
     rows: Sequence[Any]
     after: str | None = None  # token of the next part; None on the last part
-    counted_from: datetime | None = None  # see `counting.Counted`
+    counted_from: datetime | None = None  # time of the earliest counted article; None if all were counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class PageTable:
     columns: Mapping[str, str]  # name of a column -> path from a row to the value
     ask: Callable[[Deduplicator, Fields], Any]
     rows: Callable[[Any], Sequence[Any]]  # gets the rows from an answer of `ask`
-    goes_on: bool = False  # True if an answer of `ask` has a part of the rows, and a token for the next part
+    goes_on: bool = False  # True if `ask` returns the rows part by part, with a token for the next part
 
     def read(self, dd: Deduplicator, given: Fields) -> TablePart:
         found = self.ask(dd, given)

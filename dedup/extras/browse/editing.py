@@ -12,14 +12,14 @@ from dedup.extras.browse.views import KINDS, hash_of
 
 DONE = {
     "said": "Saved. Both articles were settled again; their new marks are shown below.",
-    "unsure": "Saved that you cannot tell. The rules still decide how the two articles are related.",
+    "unsure": "Saved: you cannot tell how the two articles are related, so the rules still decide.",
     "undone": "Undone. The rules have settled both articles again.",
     "waits": "Saved. The marks change with the next backfill, or when a worker has settled both articles.",
     "pinned": "Saved. The change takes effect with the next backfill.",
 }
 """Messages shown after a change, by the value of `done` in the address."""
 
-# Value of the field `say` -> label of the judgement. Each value except `unsure` is also a relation of a pin.
+# Value of the field `say` -> label of the judgement. A pin stores the same value, except `unsure`.
 LABELS = {"duplicate": "duplicate", "similar": "similar", "unrelated": "different", "unsure": "unsure"}
 
 LONGEST_REASON = 1_000  # Maximum number of characters of a reason
@@ -69,7 +69,7 @@ def sentence(dd: Deduplicator, given: Fields) -> str:
 
 
 def _settled(dd: Deduplicator, done: str, a: str, b: str) -> str:
-    """Settle two articles immediately. Return `done`, or "waits" if one of them is not settled yet."""
+    """Settle two articles now. Return the argument `done`, or "waits" if an article is not settled yet."""
     found = dd.pins.settle(a, b)
     return "waits" if any(one.stale or one.verdict.status == "pending" for one in found) else done
 

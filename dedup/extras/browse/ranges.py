@@ -66,7 +66,7 @@ class Asked:
         return {name: value for name, value in self.query.items() if name not in ("by", "publication")}
 
     def steps(self) -> list[tuple[str, dict[str, object]]]:
-        """Return links (name, query) to the previous and next range, and to the last day's week and month."""
+        """Return links (name, query) to the ranges before and after, and to the week and month of `last`."""
         if self.first is None or self.last is None:
             return []
         length = timedelta(days=(self.last - self.first).days + 1)
@@ -98,8 +98,8 @@ def asked(dd: Deduplicator, given: Fields, days: int | None, *, by: bool = True)
 def as_stored(
     dd: Deduplicator, given: Fields, *, offered: bool = True
 ) -> tuple[Fields, Names, tuple[str, ...]]:
-    """Return the query with names spelled as stored, stored names, and suggestions for unknown outlets."""
-    # Each list of names costs a query, so a table (`offered=False`) reads only the lists that it needs.
+    """Spell the names of a query as stored. Also return all stored names, and outlets with a similar name."""
+    # A form offers all names. A download has no form (`offered=False`), and reads only the lists it needs.
     names = {field: ask(dd.browsing) for field, ask in NAMES.items() if offered or given[field]}
     found = {field: named(given[field], names[field]) for field in names}
     near = found["publication"][1] if "publication" in found else ()
@@ -136,7 +136,7 @@ def heading_of(first: date | None, last: date | None) -> str:
 
 
 def day_values(day: Day, what: Asked | None = None) -> dict[str, Any]:
-    """Return the template values of a range of days; if `what` is given, each period is a link."""
+    """Return the template values of a range of days. With the query `what`, each period links to its page."""
     hours = [Bar(f"{hour:02}", count) for hour, count in enumerate(day.hours)]
     pictures = {
         "hours": bars(hours, "Articles by hour of the day", "hours"),
@@ -189,7 +189,7 @@ def outlets(dd: Deduplicator, given: Fields) -> View:
     what, matrix = matrix_of(dd, given)
     most = max((cell.copies for cell in matrix.cells), default=1)
     by = {(cell.original, cell.copier): cell for cell in matrix.cells}
-    rows = []  # outlet of the originals, and its cells with their shades
+    rows = []  # for each copied outlet: its name, and (cell, shade) for each copying outlet
     for original in matrix.outlets:
         cells = [by.get((original, copier)) for copier in matrix.outlets]
         shaded = [(c, min(HEAT, 1 + HEAT * (c.copies - 1) // most) if c else 0) for c in cells]

@@ -29,7 +29,7 @@ PAGE_ROWS = 1_000  # Rows per query, for tables that need several queries
 
 
 def columns(*same: str, **others: str) -> dict[str, str]:
-    """Map column names to paths. `same`: names that are also the paths. `others`: name=path."""
+    """Map names of columns to paths of values: `columns("a", b="c.d")` is `{"a": "a", "b": "c.d"}`."""
     return {**{name: name for name in same}, **others}
 
 
@@ -80,7 +80,7 @@ Rows = Callable[[Any], Sequence[Any]]
 
 
 def tables(ask: Query, **given: Mapping[str, str] | tuple[Mapping[str, str], Rows]) -> tuple[PageTable, ...]:
-    """Return tables from one query. `given`: name=columns, or name=(columns, function that gets the rows)."""
+    """Return tables from one answer of `ask`. `given`: name=columns, or name=(columns, answer -> rows)."""
     found = []
     for name, one in given.items():
         told, rows = one if isinstance(one, tuple) else (one, attrgetter(name))

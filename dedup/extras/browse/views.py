@@ -76,7 +76,7 @@ PINNED = {
 }
 BY_RULE = {
     "content": "The same text, word for word",
-    "damaged": "The same text, with misread letters",
+    "damaged": "The same text, with letters that a scan misread",
     "containment": "Most of the shorter text is in the longer one",
 }
 

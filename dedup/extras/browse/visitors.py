@@ -35,7 +35,7 @@ class Visitor:
 
 
 class Visitors:
-    """Check visitors for a `Guard`. Without `token`, everybody may see the pages."""
+    """Check the visitor of each request. Without `token`, everybody may see the pages."""
 
     def __init__(
         self, token: bytes | None, hosts: frozenset[str] | None, clock: Callable[[], float] = time.time

@@ -67,8 +67,8 @@ SCHEMAS: Mapping[TableName, pa.Schema] = {
         " credits texts",
     ),
 }
-"""Columns of each table. The argument `since` is compared with the time of publication (if unknown, of
-storing) of the article. For a pair it must hold for the later article, for a story for any article."""
+"""Columns of each table. `since` selects articles by time of publication (if unknown, of storing), pairs by
+their later article, and stories that have at least one selected article."""
 
 # Keys of the tables whose key is not `id`.
 _KEYS: Mapping[TableName, tuple[str, ...]] = {"matches": ("article_id", "other_id")}
@@ -128,7 +128,7 @@ def page(name: TableName, since: datetime | None, rows: int) -> bytes:
 
 
 def _unasked(name: TableName, since: datetime | None) -> dict[str, str]:
-    # Without `since`, an empty part replaces the condition of the SQL file.
+    # Without `since`, the conditions in columns.sql, such as `${marks_since}`, are replaced by nothing.
     return {f"{name}_since": ""} if since is None else {}
 
 

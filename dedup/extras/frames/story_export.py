@@ -34,7 +34,7 @@ _KEYS = {
     "match": "PRIMARY KEY (source_id, other_source_id),"
     " FOREIGN KEY (source_id) REFERENCES article (source_id)",
 }
-# With `since`, the file may lack the earlier article of a pair: this key is only for exports without `since`.
+# Left out with `since`: then the earlier article of a pair may be missing, and this foreign key would fail.
 _OTHER_KEY = ", FOREIGN KEY (other_source_id) REFERENCES article (source_id)"
 
 _INDEXES = {

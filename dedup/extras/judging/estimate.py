@@ -85,13 +85,13 @@ class Design:
         finite: bool = True,
         count: int = REPLICATES,
     ) -> Weights:
-        """Return the weights of n judged pairs, then of their n twins, in `count` resamples: (count, 2 n).
+        """Return the weights of n judged pairs and of their n twins in each resample; shape (count, 2 n).
 
-        A twin is the same pair with the opposite label. Twins have weight only with `doubt`, in strata whose
-        labels are all equal. The method is the rescaling bootstrap with finite population correction (Rao and
-        Wu 1988; Chipperfield and Preston 2007), which draws one pair less than a stratum has judged pairs.
-        `finite`: True estimates the existing pairs, so that a fully judged stratum does not vary; False
-        estimates future pairs.
+        A twin is a judged pair with the opposite label. With `doubt`, twins get some weight in strata whose
+        labels are all equal; other twins have weight 0. The method is the rescaling bootstrap with finite
+        population correction (Rao and Wu 1988; Chipperfield and Preston 2007). It draws one pair less than
+        were judged in a stratum. `finite`: True estimates the existing pairs, so that a fully judged stratum
+        does not vary; False estimates future pairs.
         """
         random = np.random.default_rng(seed)
         half = len(self.stratum)
@@ -112,7 +112,7 @@ class Design:
 
 
 def with_twins(found: Flags, duplicate: Flags) -> tuple[Flags, Flags]:
-    """Return `found` and `duplicate` of the judged pairs, then of their twins (with opposite labels)."""
+    """Append the twins of the judged pairs, which have opposite labels, to the flags of the pairs."""
     return np.concatenate([found, found], axis=-1), np.concatenate([duplicate, ~duplicate])
 
 
@@ -140,7 +140,7 @@ def quality(
 ) -> Quality:
     """Estimate precision, recall and F1. `found`: the method's duplicates; `duplicate`: the people's."""
     point = design.weights()[np.newaxis]
-    # Doubt has three sources: the random sample, strata with equal labels, and strata with equal findings.
+    # Doubt has three reasons: sampling, strata with a single label, strata where `found` is always the same.
     other_labels = with_twins(found, duplicate)
     other_findings = with_twins(duplicate, found)[::-1]
     drawn = (
@@ -158,7 +158,7 @@ def quality(
 
 
 def _widest(intervals: Sequence[Estimate]) -> Estimate:
-    # Doubt shifts an interval to one side, so the result also covers the interval without doubt.
+    # Doubt moves an interval up or down, so the result reaches from the lowest to the highest end of all.
     lows = [found.low for found in intervals if found.low is not None]
     highs = [found.high for found in intervals if found.high is not None]
     return Estimate(intervals[0].value, min(lows, default=None), max(highs, default=None))

@@ -88,7 +88,7 @@ def what_would_change(cursor: Cursor, present: Settings, other: Settings, count:
 
 
 def marked_stories(database: Database) -> tuple[dict[str, int], Groups]:
-    """Return a number for each source_id, and the story of each number. Raises InputError: not settled."""
+    """Number the articles. Return source_id -> number, and number -> story; raise InputError if unsettled."""
     with database.transaction() as cursor:
         _refuse_unsettled(cursor)
     marks = {row["id"]: row["duplicate_of"] or row["id"] for row in exports.marks(database)}

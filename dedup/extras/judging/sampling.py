@@ -18,7 +18,7 @@ from dedup.base.numbers import Flags, Likeness, Pairs
 from dedup.base.settings import Settings
 from dedup.text.hashing import Hashes
 
-NEAR = 0.05  # Maximum distance of scores near a duplicate threshold; more than a signature's error
+NEAR = 0.05  # Scores within this distance are near a threshold; a signature's error of 0.03 is smaller
 
 LEAST = 3  # Minimum pairs per stratum: two are needed for the variance, and one may be judged unsure
 # More pairs are drawn near a threshold and where methods disagree, because judgements vary more there. Then a
@@ -62,7 +62,7 @@ def stratify(scores: Likeness, opinions: Flags, settings: Settings) -> Strata:
 
 
 def _edges(settings: Settings) -> tuple[Likeness, list[bool]]:
-    """Return the scores between bands, and whether each band is near a threshold (band 0: not found)."""
+    """Return the scores that separate the bands, and whether each band is near a duplicate threshold."""
     duplicate = (settings.duplicate_sentence_jaccard, settings.duplicate_signature_jaccard)
     similar = (settings.similar_sentence_jaccard, settings.similar_signature_jaccard)
     around = {round(t + d, 6) for t in duplicate for d in (-NEAR, 0, NEAR)}
@@ -98,9 +98,9 @@ def allocate(sizes: Numbers, importance: npt.NDArray[np.float64], total: int) ->
 
 
 def draw(strata: Strata, total: int, numbers: npt.NDArray[np.uint64]) -> list[npt.NDArray[np.int64]]:
-    """Return indexes of the pairs drawn from each stratum: the pairs with the smallest random `numbers` (m,).
+    """Draw the pairs with the smallest random `numbers` (m,) from each stratum, and return their indexes.
 
-    May return fewer pairs than `total`. Raises InputError if `total` is less than the number of strata.
+    Returns all pairs if there are at most `total`. Raises InputError if there are more than `total` strata.
     """
     counts = allocate(strata.sizes, strata.importance, total)
     order = np.lexsort((numbers, strata.stratum))

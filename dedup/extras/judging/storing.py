@@ -141,14 +141,14 @@ def record(
     """Store a judgement; an earlier judgement of the pair by the same judge is replaced.
 
     `hashes`: hashes of the two texts that the judge read; None for the stored texts. Raises InputError for
-    an unknown label or a pair not ordered by `key`, NotFoundError for an article that is not stored.
+    an unknown label or ids that are not in ascending order, NotFoundError for an article that is not stored.
     """
     if label not in LABELS:
         raise InputError(f"a label is one of {', '.join(LABELS)}, not {label!r}")
     if not 1 <= len(judge) <= LONGEST_JUDGE or "\0" in judge:
         raise InputError(f"a judge's name must have 1 to {LONGEST_JUDGE} characters: give a name with --as")
     if pair != key(*pair) or pair[0] == pair[1]:
-        raise InputError("a pair has two articles, in the order that `key` gives them")
+        raise InputError("a pair has two different ids, the smaller id first")
     values = {"a": pair[0], "b": pair[1], "judge": judge, "label": label, "note": note}
     cursor.execute(_sql("record", **_BODIES), {**values, "one": hashes[0], "other": hashes[1]})
     if not cursor.rowcount:

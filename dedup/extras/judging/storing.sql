@@ -61,7 +61,7 @@ ON CONFLICT (source_id, other_source_id, judged_by) DO UPDATE SET
     text_hash = excluded.text_hash, other_text_hash = excluded.other_text_hash
 
 -- name: stories_of
--- Read the originals of settled articles. OFFSET 0 forces one index lookup per article, despite stale statistics.
+-- Read the originals of settled articles. OFFSET 0 forces index lookups, even if statistics are out of date.
 SELECT m.source_id, coalesce(m.original_source_id, m.source_id) FROM unnest(%(source_ids)s::text[]) AS given (source_id)
 CROSS JOIN LATERAL (SELECT * FROM dedup.mark WHERE source_id = given.source_id OFFSET 0) AS m
 WHERE m.status <> 'pending'

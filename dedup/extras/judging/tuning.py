@@ -38,11 +38,11 @@ class Tuned:
     """The best thresholds for a relation, with 95 % confidence intervals."""
 
     level: Level
-    # The best thresholds. Their intervals hold the best thresholds of resamples; a wide interval means that
+    # The best thresholds. An interval contains the best thresholds of 95 % of the resamples. If it is wide,
     # the judged pairs do not determine the threshold.
     sentence: Estimate
     signature: Estimate
-    # F1 minus the optimism (Efron 1983): on the pairs by which they were chosen, thresholds look too good.
+    # F1 minus the optimism (Efron 1983): the amount by which F1 is too high on the pairs used for tuning.
     f1: Estimate
     present: Estimate  # F1 at the present thresholds
     gain: Estimate  # f1 minus present; 0 if the present thresholds are the best
@@ -71,8 +71,8 @@ def tune(
 
     Raises InputError if too few pairs have been judged, or if all judgements are equal.
     """
-    # Each result may be adopted alone. So duplicate thresholds are at least the present similar thresholds,
-    # and similar thresholds are at most the present and at most the proposed duplicate thresholds.
+    # A similar threshold must not exceed the duplicate threshold, even if a user adopts only one result. So
+    # both results fit the present settings, and the similar thresholds also fit the new duplicate thresholds.
     sure = [pair for pair in pairs if pair.label != "unsure"]
     if len(sure) < FEWEST:
         raise InputError(
@@ -116,7 +116,7 @@ def _tune(
     grid, found = _choices(level, pairs, settings, most)
     design = Design.of([pair.stratum for pair in pairs], sizes)
     point = _scores(design.weights()[np.newaxis], found, truth)[0]
-    # `finite` is False because the thresholds are for future articles, of which all pairs are only a sample.
+    # `finite` is False because the thresholds are for future pairs: all present pairs are only a sample.
     again = _scores(design.replicates(truth, seed, finite=False), *with_twins(found, truth))
     # Among equal choices `argmax` takes the first, which is the closest to the present thresholds.
     best, favourites = int(point.argmax()), again.argmax(axis=1)
@@ -142,7 +142,7 @@ def _tune(
 def _choices(
     level: Level, pairs: Sequence[JudgedPair], settings: Settings, most: tuple[float, float]
 ) -> tuple[npt.NDArray[np.float64], Flags]:
-    """Return the thresholds to try, the nearest to the present first, and which pairs each relates."""
+    """Return rows of thresholds to try, the nearest to the present first, and flags of the related pairs."""
     axes, present = [], []
     for channel, high in zip(("sentence", "signature"), most, strict=True):
         low: float = getattr(settings, f"similar_{channel}_jaccard")

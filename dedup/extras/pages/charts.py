@@ -54,7 +54,7 @@ def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
     lines = {outlet: n for n, outlet in enumerate(dict.fromkeys(p.outlet for p in every))}
     drawn = min(len(lines), OUTLETS_DRAWN)
     first, last = every[0].time, every[-1].time
-    # For more than seven years, one interval covers the whole time.
+    # A time of more than seven years gets only two ticks, at its ends: one interval covers the whole time.
     step = next((s for s in STEPS if (last - first) / s <= MARKS), STEPS[-1] * -((first - last) // STEPS[-1]))
     # The span is at least one step, because equal times would otherwise lead to a division by zero.
     span = max(last - first, step)

@@ -13,7 +13,7 @@ SHOWN = 1_000  # Maximum length of a segment shown whole; of a longer segment on
 OPENED = 6_000  # Maximum length of an equal stretch that is folded; a longer stretch is left out
 SIDE = 20_000  # Maximum length shown of a text; the rest is left out
 HEAD, TAIL = 240, 160  # Characters shown at each end of a segment longer than SHOWN
-FOLDED_ROWS = 4  # Minimum number of equal rows that are folded, without the rows next to differences
+FOLDED_ROWS = 4  # Fewer equal rows than this are not folded; rows next to differences do not count
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def _parts(text: str, kind: Kind) -> Iterator[ShownPart]:
 
 
 def _bounded(parts: tuple[ShownPart, ...]) -> tuple[ShownPart, ...]:
-    # A single passage may exceed the maximum of a whole side.
+    # `compare` stops only between passages, so a passage that is longer than a whole side is cut here.
     shown = 0
     for number, part in enumerate(parts):
         shown += len(part.text)

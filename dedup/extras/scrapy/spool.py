@@ -54,8 +54,8 @@ class Spool:
         """Send all articles in order, also articles added meanwhile; empty the file; return the number sent.
 
         `send` may get an article twice, because an interrupted delivery begins again. Returns 0 while another
-        process delivers. ClosedError, MemoryError or a DatabaseError that is not about the article ends the
-        delivery; any other error of `send` moves the line to `refused`.
+        process delivers. If the database fails, or for ClosedError or MemoryError, the delivery ends with the
+        error. Any other error of `send` moves the line to the file `refused`.
         """
         if not self:
             return 0

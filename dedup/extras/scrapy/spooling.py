@@ -117,7 +117,7 @@ class SpoolingDeduplicator:
             before = self.delivered
             self.delivered += self.spool.deliver(self._corpus.submit)
             with self._gate:
-                # Deliver articles added in the meantime; while the gate is held, no thread can add more.
+                # Deliver articles added meanwhile. The lock `_gate` keeps other threads from adding more.
                 self.delivered += self.spool.deliver(self._corpus.submit)
                 self._up = not self.spool  # the spool is not empty if another process delivers
         except (DatabaseError, SpoolError) as error:

@@ -49,7 +49,7 @@ _PLAIN: dict[Any, Schema] = {
 
 
 def schema_of(kind: Any) -> Schema:
-    """Return the JSON schema of a type after conversion by `dedup.base.answer.plain`, or raise TypeError."""
+    """Return the JSON schema of the values that `dedup.base.answer.plain` makes of a type; else TypeError."""
     if kind in _PLAIN:
         return _PLAIN[kind]
     origin, inner = get_origin(kind), get_args(kind)

@@ -119,7 +119,7 @@ class ClientConnection(H11Protocol):
         self._alarm = self.loop.call_later(seconds, self._abort)
 
     def _abort(self) -> None:
-        # Without this, the connection would be counted until the next iteration of the event loop.
+        # `abort` takes effect later, in the event loop. Until then, the connection would count as open.
         self.connections.discard(self)
         self.transport.abort()
 

@@ -197,7 +197,7 @@ class Rounds:
     # STAR: compare new canonical nodes with all other nodes of their keys
 
     def _star(self, number: int, canonical: str, about: dict[str, Any]) -> str:
-        """Compare each new canonical node with its other candidates. Return the step with new duplicates."""
+        """Score the unscored candidates of new canonical nodes; return the name of the duplicates' step."""
         new = self.steps.tables([canonical], ELIGIBLE)
         centres = self.groups.join(new, "node").select(
             "kind", "key", _as("node", "c"), _as("packed", "packed_c"), _as("round", "since")
@@ -211,7 +211,7 @@ class Rounds:
             )
         joined = _star_pairs(never, centres, "x > c")
         if self.members is not None and self._gone:
-            # An earlier duplicate is compared with a canonical node, too, if the duplicate has later copies.
+            # Also compare an earlier duplicate if an article of its class is later than the canonical node.
             gone = self.steps.tables(self._gone, FATE).where("out").select("node", _as("round", "gone"))
             late = self.members.where("id = node").select("node", "last").join(gone, "node")
             joined = joined.union(

@@ -38,7 +38,7 @@ log = logging.getLogger("dedup.watch")
 
 
 class Submitter:
-    """Submit entries from any number of threads. Only one thread at a time calls `told`."""
+    """Submit entries; safe for many threads. `told`: called for each submitted article, one at a time."""
 
     def __init__(
         self, database: Database, client: Client | None, stopped: Callable[[], bool], told: Told | None
@@ -77,7 +77,7 @@ class Submitter:
         return bool(self._client and not entry.full and entry.found.get("url"))
 
     def _submit(self, entry: Entry, given: str, feed_id: int, seen: KnownEntry) -> str:
-        """Submit an entry; return "new", "refused", "known" (of another site) or "left" (for later)."""
+        """Submit an entry; return "new", "refused", "known" (article from elsewhere), "left" (for later)."""
         shown = printable(seen.source_id)
         try:
             article = self._article(entry, given, seen.source_id)
@@ -170,7 +170,7 @@ def _chosen(ids: Ids, site: str | None, digest: bytes, seen: Mapping[str, Sequen
     for source_id in (ids.shared, ids.own):
         if source_id and _own(seen, source_id):
             return source_id
-    # Older versions of dedup used claimed ids of any site; a migration set `brought` for their entries.
+    # Older versions of dedup used the claimed id. An entry keeps this id if its article is surely the same.
     if (old := _own(seen, ids.claimed)) and (old.brought or ids.within_site or old.digest == digest):
         return ids.claimed
     if ids.shared and (ids.shared not in seen or _family(seen, ids.shared, site)):

@@ -88,7 +88,7 @@ class Client:
         modified: str | None = None,
         max_bytes: int | None = None,
     ) -> Fetched:
-        """Fetch an address. `typed`: the user's address from which `url` came; its host may be private.
+        """Fetch `url`. `typed`: the feed address that the user typed, whose host may be in a private network.
 
         Raises FetchError or StoppedError.
         """

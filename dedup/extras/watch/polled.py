@@ -36,8 +36,8 @@ class Entry:
 def entries(document: FeedDocument, publication: str | None, *, fetched: bool) -> list[Entry]:
     """Return the entries that have an id, the oldest first; of entries with the same id, the first is used.
 
-    `publication` replaces the document's outlet. `fetched`: missing texts are read from pages. A new time of
-    change then makes a new version of an entry without a full text, because the page may have changed.
+    `publication` replaces the document's outlet. `fetched`: missing texts are read from pages. Then the
+    digest of an entry without a full text includes its time of change, because its page may have changed.
     """
     if document.root == "urlset":
         articles = sitemaps.articles(document)

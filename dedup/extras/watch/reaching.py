@@ -21,7 +21,7 @@ import urllib3
 from dedup.base.printable import printable
 
 WITHIN = "a host in your own network that you did not name"
-UNKNOWN = "a host that you did not name, and that only the proxy may know"
+UNKNOWN = "you did not name this host, and only the proxy may know its address: not read"
 
 _UNICAST = ip_network("2000::/3")  # public IPv6 addresses
 _NAT64 = ip_network("64:ff9b::/96")

@@ -324,7 +324,7 @@ class _Watcher:
     def _note_cut(self, feed: _Feed, state: store.FeedState, count: int) -> None:
         """Store that the answer of a feed was incomplete; the next poll reads the whole feed."""
         words = "1 entry was read" if count == 1 else f"{count} entries were read"
-        problem = f"the feed breaks off; {words} before that"
+        problem = f"the feed breaks off; {words}"
         with self._database.transaction() as cursor:
             store.failed(cursor, state.id, problem, 0, asked=True)
         with self._lock:

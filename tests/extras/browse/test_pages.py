@@ -114,7 +114,7 @@ def test_of_a_misread_text_the_letters_are_marked(opening: Opening, corpus_url: 
         ],
     )
     page = opening(corpus_url).page("/compare", a="misread", b="read")
-    assert "<h1>The same text, with misread letters</h1>" in page
+    assert "<h1>The same text, with letters that a scan misread</h1>" in page
     assert "Duplicate by damaged: misread copy: print Jaccard" in page
     assert page.count("<li>each text has a share of 0.") == 1
     assert "<dt>Print Jaccard</dt>" in page

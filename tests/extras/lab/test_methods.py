@@ -435,7 +435,7 @@ def test_labels_make_the_method_again(name: str) -> None:
         ("minhash:bands=many", "bands must be of type int"),
         ("minhash:bands=0", "bands must be at least 1"),
         ("minhash:threshold=2", "threshold must be from 0 to 1"),
-        ("length-groups:threshold=0.3", "pairs below the floor 0.8 are not kept"),
+        ("length-groups:threshold=0.3", "pairs below the floor 0.8 are lost"),
         ("minhash:threshold=nan", "threshold must be from 0 to 1"),
         ("common-substring:over=both", 'over must be "shorter" or "longer"'),
     ],

@@ -187,7 +187,7 @@ def test_behind_a_proxy_a_name_that_only_the_proxy_knows_is_refused(
     monkeypatch.setenv("http_proxy", news.address)
     monkeypatch.delenv("no_proxy", raising=False)
     inside = "http://intranet.only-the-proxy-knows.invalid"
-    with pytest.raises(FetchError, match="only the proxy may know"):
+    with pytest.raises(FetchError, match="only the proxy may know its address"):
         client().get(f"{inside}/secret", "http://93.184.216.34/feed")
     assert news.asked == []
     news.put(f"{inside}/feed", rss([]))

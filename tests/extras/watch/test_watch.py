@@ -466,7 +466,7 @@ def test_a_feed_that_is_cut_off_is_said_to_be_and_is_asked_for_whole_again(
     address = news.put("/feed", whole[: whole.rindex("<description>") + 9])
     report = poll(address)
     assert (report.new, report.polls, report.failed) == (1, 1, 0)
-    assert report.problems == {address: "the feed breaks off; 1 entry was read before that"}
+    assert report.problems == {address: "the feed breaks off; 1 entry was read"}
     assert "breaks off" in caplog.text
     found = state(database)
     assert (found["etag"], found["failures"]) == (None, 0)

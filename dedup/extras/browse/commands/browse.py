@@ -71,7 +71,7 @@ def browse(
     sockets = bind(host, port, loopback_only=token is None, variable=BROWSE_VARIABLE)
     addresses = [address_of(listener) for listener in sockets]
     with started(log_format, log_level) as (dd, longest, stop):
-        # A form sends each byte of a non-Latin letter as three bytes, such as %C3.
+        # In a form, one byte may become three (such as %C3), so a form may be longer than its text.
         limits = Limits(body_bytes=3 * longest, rate=rate)
         visitors = Visitors(token, None if token is not None else LOOPBACK_NAMES | {host.lower()})
         app = make_app(dd, limits, visitors, editing=edit, log_requests=log_requests)
@@ -136,8 +136,8 @@ def quotes(
 ) -> None:
     """List sentences that several outlets share, with the counts that the last `dedup sentences` stored.
 
-    A sentence in only one story was reprinted with the rest of the text. A sentence in several stories was
-    quoted. The list includes common sentences, which comparisons ignore.
+    A sentence in several stories is a quotation. A sentence in only one story is part of a reprinted text.
+    The list includes common sentences, which comparisons ignore.
 
     **Example**
 

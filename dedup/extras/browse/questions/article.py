@@ -20,7 +20,7 @@ from dedup.store.pins import PairPin, key
 _sql = Statements("extras/browse/questions/questions")
 
 TEXT_CHARACTERS = 100_000  # Maximum number of characters of a text that are shown
-SAID = 100  # Maximum number of pins shown, and maximum number of judgements shown
+SAID = 100  # Maximum number of decisions shown: at most 100 pins, and at most 100 judgements
 
 
 @dataclass(frozen=True, slots=True)

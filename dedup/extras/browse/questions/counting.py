@@ -87,12 +87,12 @@ class Only(Answer):
 
     @property
     def parts(self) -> dict[str, str]:
-        """Return the SQL parts of this filter, for statements that read a range of days."""
+        """Return the SQL that replaces `${only}` and `${of_outlet}` in a statement that reads a range."""
         return {"only": condition_of(self.given), **self.by_outlet}
 
     @property
     def by_outlet(self) -> dict[str, str]:
-        """Return the SQL part `of_outlet` as "true" if the filter names no outlet; otherwise no part."""
+        """Replace the SQL condition `of_outlet` by "true" (all outlets) if the filter names no outlet."""
         return {"of_outlet": "true"} if self.publication is None else {}
 
 
@@ -101,13 +101,13 @@ def condition_of(names: Iterable[str]) -> str:
     return " AND ".join(_CREDIT if name == "credit" else f"{name} = %({name})s" for name in names) or "true"
 
 
-# A join instead of the sub-select would read all credits. An agency that only contributed is not the source.
+# A join instead of the sub-select would read all credits. Only an agency that is the source of a text counts.
 _CREDIT = (
     "(SELECT true FROM dedup.credit WHERE article_id = id AND place <> 'contribution'"
     " AND agency_id = (SELECT g.id FROM dedup.agency g WHERE g.name = %(credit)s) OFFSET 0)"
 )
 
-# SQL that computes the fields of `Marks` from the rows of the statement `tally`.
+# SQL that computes the fields of `Marks` from counts by mark (`tally` in questions.sql).
 COUNTS = ", ".join(
     f"(coalesce(sum(articles) FILTER (WHERE {which}), 0))::bigint"
     for which in (
@@ -157,7 +157,7 @@ def counted(
     bounds: Mapping[str, int],
     **parts: str,
 ) -> tuple[dict[str, Any], Sequence[Any]]:
-    """Run a statement that reads a range of days; without a last day, the range is the first day alone.
+    """Run a statement for the range `days`: one day if the last is None, the whole corpus if both are None.
 
     Returns the fields of `Counted`, and the other columns of the row that the statement returns. Raises
     InputError if the range ends before it begins.
@@ -170,7 +170,7 @@ def counted(
     number, earliest, *rest = one_row(cursor, _sql(statement, **parts), {**values, **bounds})
     reading.allow(cursor, hashjoin=False)
     time = None
-    # The limit was reached, so look for an article before the earliest counted one.
+    # If an article is earlier than the counted articles, it was not counted, because of the limit.
     if number == COUNTED:
         before = {**values, "time": from_microseconds(earliest[0]), "id": earliest[1]}
         more = cursor.execute(_sql("any_before", **only.by_outlet), before).fetchone()
@@ -183,8 +183,8 @@ def figures(
 ) -> dict[str, Any]:
     """Return the fields of `Figures`; raise InputError for an unknown grouping.
 
-    `of` has the fields of `Counted`. A row of `tally` is a day (days since 2000; None: undated), then the
-    fields of `Marks`. `credits` is the number of articles that credit an agency, and rows (agency, count).
+    `of`: the fields of `Counted`. `tally`: rows of a day (as days since 2000-01-01; None: undated) and the
+    fields of `Marks`. `credits`: the number of articles with a credit, and a list of (agency, articles).
     """
     if by is not None and by not in get_args(Grouping):
         raise InputError(f"there is no grouping {by!r}; there are {', '.join(get_args(Grouping))}")
@@ -250,5 +250,5 @@ def end_of(day: date, by: Grouping) -> date:
 
 
 def _next(start: date, by: Grouping) -> date:
-    # The first day of a period, plus the length of the longest period, is always in the next period.
+    # Add the maximum length of a period to get into the next period; then go back to its first day.
     return start_of(start + timedelta(days={"day": 1, "week": 7, "month": 31, "year": 366}[by]), by)

@@ -55,7 +55,7 @@ class Day(Figures):
     outlets: tuple[OutletMarks, ...]  # the outlet with the most articles first
     other_outlets: int  # number of outlets missing in `outlets`
     languages: tuple[LanguageMarks, ...]  # the language with the most articles first
-    biggest: tuple[StoryLine, ...]  # the story with the most counted copies first
+    biggest: tuple[StoryLine, ...]  # stories by their number of copies in the range, the largest first
     fastest: tuple[StoryLine, ...]  # stories that reached `SPREAD_OUTLETS` other outlets, the fastest first
     troubles: tuple[Trouble, ...]
 
@@ -114,7 +114,7 @@ def day(
 
 
 def stories_of(rows: list[list[Any]] | None, lines: dict[int, ArticleLine]) -> tuple[StoryLine, ...]:
-    """Make stories from rows (id, copies, outlets, last_at, reached), with the last two in microseconds."""
+    """Make stories from rows: id of the original, then fields of `StoryLine`, with times in microseconds."""
     found = []
     for id, copies, outlets, last_at, reached in rows or []:
         if id in lines:

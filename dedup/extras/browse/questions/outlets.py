@@ -51,7 +51,7 @@ class Matrix(Counted):
     cells: tuple[Cell, ...]  # pairs of `outlets` with copies, the most copies first
     other: int  # copies of or by an outlet that is missing in `outlets`
     unknown: int  # copies where the outlet of the copy or the original is unknown
-    undated: int  # copies between known outlets whose times do not show which article was first
+    undated: int  # copies between known outlets if it is unknown whether copy or original came first
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,11 @@ class Copied(Answer):
 
 @dataclass(frozen=True, slots=True)
 class CopiedPage(Answer):
-    """Copies behind a cell of the matrix and undated copies, the newest first; see `search.Page`."""
+    """Copies of an outlet's articles by another outlet, the newest first, with undated copies."""
 
     copies: tuple[Copied, ...]
-    after: str | None
-    more: bool
+    after: str | None  # token of the next page; None on the last page
+    more: bool  # the search reached a limit: further pages may have copies, even if this page is empty
 
 
 def outlets(
@@ -146,7 +146,7 @@ RECENT = 5_000  # Number of newest articles that are read to list languages
 class Partner(Answer):
     """An outlet that copies the outlet of the page, or that the outlet of the page copies."""
 
-    publication: str | None  # None: unknown. An outlet that copies itself is also its own partner
+    publication: str | None  # None: unknown; may be the outlet of the page, which can copy itself
     copies: int  # copies whose times show which article was first
     undated: int  # copies whose times do not show which article was first
     median_delay: timedelta | None  # median time from an original to its copy

@@ -1,4 +1,6 @@
--- Queries for the pages of `dedup browse`, which read through indexes only.
+-- Queries for the pages of `dedup browse`, which read through indexes only. A lateral subquery with OFFSET 0 makes one
+-- index lookup per row. Without OFFSET 0, Postgres could replace the lookups by a join that reads a whole table,
+-- because its statistics of a growing table may be out of date.
 
 -- name: pin_columns
 -- The columns of a pin of a pair.
@@ -9,7 +11,7 @@ source_id, other_source_id, relation, pinned_by, reason, pinned_at
 source_id, other_source_id, judged_by, label, note, judged_at, stale IS NOT FALSE
 
 -- name: any_before
--- Check whether a range, or an outlet in a range, has an article before a time and id.
+-- Return whether a range of days (of an outlet, if given) has an article that is older than a given article.
 SELECT EXISTS (
     SELECT FROM dedup.article
     WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s
@@ -36,7 +38,7 @@ CROSS JOIN LATERAL (
 LIMIT %(limit)s
 
 -- name: copied
--- Find the copies of a cell of the matrix. OFFSET 0 forces one index lookup per article, despite stale statistics.
+-- Find the copies that one outlet made of the articles of another outlet.
 SELECT c.id, c.duplicate_of, p.sentence_jaccard, p.signature_jaccard, p.containment
 FROM (SELECT c.id, c.duplicate_of FROM (${scanned}) AS c
       CROSS JOIN LATERAL (
@@ -46,7 +48,7 @@ LEFT JOIN LATERAL (
     SELECT * FROM dedup.match WHERE article_id = c.id AND other_id = c.duplicate_of OFFSET 0) AS p ON true
 
 -- name: copies
--- Read a page of the copies of a story. OFFSET 0 forces one index lookup per pair, despite stale statistics.
+-- Read a page of the copies of a story.
 SELECT a.id, p.sentence_jaccard, p.signature_jaccard, p.containment
 FROM (SELECT id FROM dedup.article_mark
       WHERE duplicate_of = %(story)s AND (time, id) > (%(time)s, %(id)s) ORDER BY time, id LIMIT %(limit)s) AS a
@@ -58,8 +60,7 @@ LEFT JOIN LATERAL (
 SELECT numnode(plainto_tsquery('simple', ${words}))
 
 -- name: read
--- Read the newest articles of a range, or of an outlet in a range. OFFSET 0 forces lookups of marks by key, despite
--- stale statistics.
+-- Read the newest articles of a range, or of an outlet in a range, with their marks.
 SELECT a.id, coalesce(published_at, added_at) AS at, ${known} AS known_at, publication, language, status, stale,
        duplicate_of, reason, limit_fired
 FROM dedup.article a
@@ -68,7 +69,7 @@ WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s AND coalesc
 ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
 
 -- name: read_and_earliest
--- Count the articles that were read, and return the earliest.
+-- Two columns: the number of rows of the query `read`, and the time (microseconds) and id of its earliest row.
 (SELECT count(*) FROM read),
 (SELECT jsonb_build_array((extract(epoch FROM at) * 1000000)::bigint, id)
  FROM (SELECT at, id FROM read ORDER BY at, id LIMIT 1) AS earliest)
@@ -80,8 +81,7 @@ SELECT (known_at AT TIME ZONE 'UTC')::date - date '2000-01-01' AS day, publicati
 FROM counted GROUP BY 1, 2, 3, 4, 5
 
 -- name: credited
--- Read which agency each counted article credits as its source. OFFSET 0 forces one index lookup per article, despite
--- stale statistics.
+-- Read which agency each counted article credits as its source.
 SELECT c.id, g.name AS agency FROM counted c
 CROSS JOIN LATERAL (
     SELECT agency_id FROM dedup.credit WHERE article_id = c.id AND place <> 'contribution' OFFSET 0) AS k
@@ -162,7 +162,7 @@ CROSS JOIN LATERAL (
 LIMIT %(limit)s
 
 -- name: figures
--- Read the counts of a fingerprint. OFFSET 0 forces one index lookup per sentence, despite stale statistics.
+-- Read the counts of a fingerprint.
 SELECT word_count, cardinality(sentence_hashes),
        (SELECT count((SELECT true FROM dedup.common_sentence WHERE sentence_hash = s.hash OFFSET 0))
         FROM unnest(sentence_hashes) AS s (hash)),
@@ -170,7 +170,7 @@ SELECT word_count, cardinality(sentence_hashes),
 FROM dedup.fingerprint WHERE article_id = %(id)s
 
 -- name: free
--- Check that nobody has pinned or judged the pair of articles a and o.
+-- A condition: nobody has pinned or judged the pair of the articles with the table aliases a and o.
 NOT EXISTS (SELECT FROM dedup.pair_pin p WHERE p.source_id = least(a.source_id, o.source_id)
             AND p.other_source_id = greatest(a.source_id, o.source_id))
 AND NOT EXISTS (SELECT FROM dedup.judgement j WHERE j.source_id = least(a.source_id, o.source_id)
@@ -186,7 +186,7 @@ FROM dedup.corpus_state
 SELECT at, id FROM (${scanned}) AS found WHERE ${condition} LIMIT %(page)s
 
 -- name: in_order_until
--- Return the last article that `in_order` read, if `in_order` stopped at its limit.
+-- Return the oldest article read for a page, if the maximum number was read: the next page continues after it.
 SELECT at, id FROM (SELECT at, id, row_number() OVER () AS place FROM (${scanned}) AS scanned) AS s
 WHERE place = %(limit)s
 
@@ -203,8 +203,7 @@ SELECT ${judgement_columns} FROM dedup.judged_pair WHERE source_id = %(a)s AND o
 ORDER BY judged_at DESC, judged_by LIMIT %(limit)s
 
 -- name: lines
--- Read articles for a list, with long labels cut. OFFSET 0 forces one index lookup per article, despite
--- stale statistics.
+-- Read articles for a list, with long labels cut.
 SELECT a.id, a.source_id, left(a.title, %(characters)s), left(a.publication, %(characters)s),
        coalesce(published_at, added_at), ${known} IS NOT NULL, a.status, a.stale, a.archived, o.source_id, a.score,
        left(a.reason, %(characters)s),
@@ -216,7 +215,7 @@ CROSS JOIN LATERAL (SELECT * FROM dedup.marked_article WHERE id = given.id OFFSE
 LEFT JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = a.duplicate_of OFFSET 0) AS o ON true
 
 -- name: matching
--- Find articles by words, days and outlets, which one index has. The last column tells whether all conditions hold.
+-- Find articles in the index of words, days and outlets. The last column is false if another condition does not hold.
 SELECT at, id, at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition}
 FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
       WHERE ${indexed} @@ (plainto_tsquery('simple', ${words}) && %(marks)s::text::tsquery)
@@ -252,7 +251,6 @@ WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
     SELECT publication, known_at, duplicate_of FROM read WHERE duplicate_of IS NOT NULL AND ${only}), copy AS MATERIALIZED (
     SELECT c.publication AS copier, o.publication AS original, ${delay} AS delay
     FROM counted c
-    -- OFFSET 0 forces one lookup by key per article, despite stale statistics.
     CROSS JOIN LATERAL (
         SELECT publication, ${known} AS known_at FROM dedup.article a
         WHERE a.id = c.duplicate_of OFFSET 0) AS o
@@ -285,7 +283,6 @@ tally AS MATERIALIZED (${tally}
 ), copy AS MATERIALIZED (
     SELECT o.publication AS other, ${delay_from} AS delay
     FROM counted c
-    -- OFFSET 0 forces one lookup by key per article, despite stale statistics.
     CROSS JOIN LATERAL (
         SELECT publication, ${known_other} AS known_at FROM dedup.article o WHERE o.id = c.duplicate_of OFFSET 0) AS o
     WHERE c.duplicate_of IS NOT NULL
@@ -357,7 +354,7 @@ m.article_id, m.other_id, o.source_id, m.relation, m.rule, m.score, m.sentence_j
 m.containment
 
 -- name: picked
--- Read picked pairs that nobody has pinned or judged, in the order of the draw.
+-- Read the pairs picked by `dedup judge pairs` that nobody has pinned or judged, in the order of the selection.
 SELECT a.id, o.id, r.scores FROM dedup.review_pair r
 CROSS JOIN LATERAL (SELECT id, source_id FROM dedup.article WHERE source_id = r.source_id OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT id, source_id FROM dedup.article WHERE source_id = r.other_source_id OFFSET 0) AS o
@@ -395,8 +392,8 @@ WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s
 ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
 
 -- name: near
--- Read the unpinned and unjudged pairs that are nearest to a threshold. `rules`: the rules of the pairs; `measure`: the
--- column compared with the threshold; `side`: `>=` or `<`; `direction`: the order that puts the nearest pairs first.
+-- Read the unpinned and unjudged pairs that are nearest to a threshold. `rules`: a condition on `rule`, such as
+-- `= 'containment'`. `measure`: the column compared with the threshold. `side`: `>=` or `<`. `direction`: ASC or DESC.
 SELECT ${pair_columns}
 FROM (SELECT * FROM dedup.match WHERE rule ${rules} AND ${measure} ${side} %(threshold)s
       ORDER BY ${measure} ${direction} LIMIT %(nearest)s) AS m
@@ -445,8 +442,8 @@ SELECT CASE WHEN html THEN text ELSE left(text, %(characters)s) END, length(text
 FROM dedup.article_text WHERE article_id = %(id)s
 
 -- name: unsaid
--- Join the articles of the pairs m; keep unpinned and unjudged pairs whose later article is not archived. OFFSET 0
--- forces lookups one by one, so that the limit can stop the lookups.
+-- Keep pairs m that nobody has pinned or judged, and whose later article is not archived. The articles are looked up
+-- one by one, so that Postgres stops as soon as the limit is reached.
 CROSS JOIN LATERAL (SELECT source_id, archived FROM dedup.marked_article WHERE id = m.article_id OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = m.other_id OFFSET 0) AS o
 WHERE NOT a.archived AND ${free} LIMIT %(limit)s

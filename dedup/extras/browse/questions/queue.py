@@ -38,7 +38,7 @@ class DoubtfulPair(Answer):
     earlier: ArticleLine
     later: ArticleLine
     match: Match | None  # the stored match of `later` with `earlier`; a picked pair may have no match
-    threshold: str | None  # setting whose threshold gives the largest margin; None for a picked pair
+    threshold: str | None  # name of the setting that decides; None for a picked pair
     margin: float | None  # measure minus threshold; None for a picked pair
     scores: dict[str, float | None]  # method of the lab -> score; empty unless the pair was picked
 
@@ -55,7 +55,7 @@ def queue(cursor: Cursor, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, 
     """Return pairs worth judging, the nearest to a threshold first; raise InputError for an unknown kind."""
     if kind not in get_args(QueueKind):
         raise InputError(f"there is no queue {kind!r}; there are {', '.join(get_args(QueueKind))}")
-    # The order of the picked pairs mixes all kinds, so a judge who stops early has still judged every kind.
+    # The order of the picked pairs mixes the strata, so a judge who stops early has judged pairs of each.
     if kind == "picked":
         return _picked(cursor)
     settings = rulebooks.load_settings(cursor)
@@ -89,7 +89,7 @@ def _thresholds(kind: QueueKind) -> tuple[str, str]:
 
 
 def _margin(match: Match, settings: Settings, kind: QueueKind) -> tuple[str, float]:
-    """Return the setting with the largest margin (measure minus threshold), and this margin."""
+    """Return the setting with the largest margin, and the margin. It decides, because one rule is enough."""
     if match.rule == "containment" and kind == "similar":
         return "similar_containment", match.containment - settings.similar_containment
     measured = zip(_thresholds(kind), (match.sentence_jaccard, match.signature_jaccard), strict=True)

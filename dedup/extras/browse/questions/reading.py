@@ -30,7 +30,7 @@ _WAYS = {
     "work_mem": "64MB",
 }
 
-TOKEN_CHARACTERS = 20_000  # Maximum length of a token, which has at most two source_ids
+TOKEN_CHARACTERS = 20_000  # Maximum length of a token; two of the longest source_ids fit, as JSON in base64
 ROWS = 10_000  # Maximum number of rows of an answer
 
 _Row = TypeVar("_Row")
@@ -54,7 +54,7 @@ def rows_of(asked: int | None, shown: int) -> int:
 
 
 def paged(read: Sequence[_Row], rows: int) -> tuple[Sequence[_Row], _Row | None]:
-    """Return the first `rows` rows of a list and, if the list has more rows, the last returned row again."""
+    """Return at most `rows` rows, and the row after which the next page begins; None without a next page."""
     return read[:rows], read[rows - 1] if len(read) > rows else None
 
 
@@ -84,7 +84,7 @@ def token(*values: Any) -> str:
 
 
 def position(word: str, *kinds: type) -> list[Any]:
-    """Return the values in a token; raise InputError if their types are not `kinds`, as in another list."""
+    """Return the values in a token; raise InputError for a broken token, or if the types are not `kinds`."""
     # A visitor may send anything as a token. Postgres would fail on a NUL and on numbers beyond 64 bits.
     plain = [int if kind is datetime else kind for kind in kinds]
     try:
@@ -108,7 +108,7 @@ def position(word: str, *kinds: type) -> list[Any]:
 def page_of_days(
     first: date | None, last: date | None, after: str | None
 ) -> tuple[datetime, tuple[datetime, int]]:
-    """Return the bounds of a page: the lower bound is a time, the upper bound is a time and an id."""
+    """Return the first moment of the range, and the position (time, id) before which the page begins."""
     since, end = days(first, last)
     if after is None:
         return since, (end, 0)

@@ -39,7 +39,7 @@ _sql = Statements("extras/browse/questions/questions")
 SEARCH_PAGE = 50  # Maximum number of articles on a page
 WORDS_CHARACTERS = 1_000  # Maximum length of the words to search for
 SCANNED = 10_000  # Maximum number of articles read for a page if no index finds the matching articles
-FEW = 2_000  # Maximum number of hits that are all read and sorted; of more hits, only the newest days
+FEW = 2_000  # Maximum number of hits that are all read; with more hits, only the newest days are read
 STEPS = 60  # Maximum number of days, or blocks of days, read for a page
 SNIPPET_FROM = 20_000  # Number of characters at the beginning of a text in which a snippet is looked for
 AROUND = 120  # Maximum number of characters of a snippet before the word, and also after the word
@@ -104,9 +104,9 @@ def search(
 ) -> Page:
     """Return the articles that fulfil all conditions, the newest first.
 
-    All `words` must be in the title or the text; case and accents are ignored. The UTC days `first` and
-    `last` are included. `dated`: only articles with (True) or without (False) a plausible publication time.
-    With `rows`, there are no snippets. Raises InputError if words have no index, or for a wrong `after`.
+    All `words` must be in title or text; case and accents are ignored. The UTC days `first` and `last` are
+    included. `dated`: only articles with (True) or without (False) a plausible publication time. `rows`: list
+    up to this many articles, without snippets. Raises InputError without word index or for a wrong `after`.
     """
     for name, value in (("words", words), ("url", url), ("source_id", source_id)):
         checks.optional(checks.text, name, value)
@@ -197,7 +197,7 @@ def _with_words(cursor: Cursor, what: SearchWanted, words: str) -> tuple[list[Po
 def _matching(
     cursor: Cursor, what: SearchWanted, words: str, marks: list[str], limit: int | None
 ) -> tuple[list[Position], bool]:
-    """Return articles with the words and `marks` (days, outlet), newest first, and True if these are all."""
+    """Return articles with the words and the index terms `marks`, newest first, and whether these are all."""
     quoted = (mark.replace("\\", "\\\\").replace("'", "''") for mark in marks)
     values = {**what.values, "words": words, "marks": " & ".join(f"'{mark}'" for mark in quoted)}
     values |= {"limit": None if limit is None else limit + 1}

@@ -18,7 +18,7 @@ from dedup.store.overview import CommonSentence
 
 _sql, _quotes = Statements("extras/browse/questions/questions"), Statements("extras/browse/questions/quotes")
 
-SentenceOrder = Literal["carriers", "stories"]  # Order by number of articles or of effective stories
+SentenceOrder = Literal["carriers", "stories"]  # By number of articles, or by estimated number of stories
 SENTENCES_PAGE = 100  # Maximum number of sentences on a page
 CARRIERS = 20  # Maximum number of articles shown with a sentence
 
@@ -79,7 +79,7 @@ def sentence(cursor: Cursor, sentence_hash: int) -> SentencePage:
 
 
 QUOTES_PAGE = 100  # Default number of quotes on a page
-CARRIERS_SHOWN, CARRIERS_READ = 50, 10_000  # Maximum articles shown, and maximum articles read (in 100 ms)
+CARRIERS_SHOWN, CARRIERS_READ = 50, 10_000  # Maximum articles shown, and read; reading them takes 100 ms
 QuoteOrder = Literal["outlets", "stories"]  # Order by number of outlets or of stories, the largest first
 
 

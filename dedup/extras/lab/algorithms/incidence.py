@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, triu
 
 from dedup.base.numbers import Likeness, Pairs, ranges
 
-# Maximum number of multiplications per block of several rows. The results of a block take at most 250 MB.
+# Maximum multiplications per block; only a single row may need more. The results take at most 250 MB.
 BLOCK_WORK = 20_000_000
 
 PAIRS_AT_ONCE = 50_000  # maximum number of pairs that `shared_of` multiplies in one step
@@ -45,7 +45,7 @@ def carriers(matrix: csr_array) -> npt.NDArray[np.int64]:
 def shared(matrix: csr_array, other: csr_array | None = None) -> Iterator[tuple[Pairs, Counts]]:
     """Yield every pair i < j of documents with a common item, once, and the number of their common items.
 
-    With `other`, a matrix of weights instead of ones, the number is row i of `matrix` times row j of `other`.
+    In a matrix of weights, the dot product of both rows replaces the number. `other`: the matrix of row j.
     """
     against = (matrix if other is None else other).T.tocsr()
     steps = np.concatenate([[0], np.cumsum(np.diff(against.indptr)[matrix.indices], dtype=np.int64)])
@@ -82,10 +82,10 @@ def jaccard(matrix: csr_array, pairs: Pairs, both: Counts) -> Likeness:
 def join(matrix: csr_array, threshold: float) -> Iterator[Pairs]:
     """Yield the pairs i < j of rows with a Jaccard of at least `threshold` and a common item, each once.
 
-    The result is exact. The method is PPJoin, with the positional filter only at the end of a prefix: Xiao,
-    Wang, Lin, Yu, "Efficient similarity joins for near duplicate detection", WWW 2008. Two sets x and y of
-    Jaccard t share at least t |x| items, so any |x| - ceil(t |x|) + 1 items of x include a shared item. The
-    prefix of x is this number of its rarest items, because few other sets have rare items.
+    The result is exact. The method is PPJoin (Xiao, Wang, Lin, Yu, WWW 2008), with the positional filter only
+    at the end of a prefix. If two sets x and y have Jaccard t, at least ceil(t |x|) items of x are shared, so
+    at most |x| - ceil(t |x|) items of x are not. One item more includes a shared item. The prefix of x has
+    this number of items: the rarest, because few other sets have rare items.
     """
     size = sizes(matrix)
     bound = just_below(threshold)
@@ -97,8 +97,8 @@ def join(matrix: csr_array, threshold: float) -> Iterator[Pairs]:
     for pairs, both in shared(prefixes):
         a, b = pairs[:, 0], pairs[:, 1]
         close = np.minimum(size[a], size[b]) >= bound * np.maximum(size[a], size[b])
-        # Look at the set whose prefix ends first. Every item that its prefix shares with the other set is in
-        # the other prefix, so `both` counts it. Beyond its prefix, at most the rest of this set is shared.
+        # Maximum number of shared items: take the set whose prefix ends with the rarer item. `both` counts
+        # all shared items of this prefix, and at most all other items of the set (`rest`) are shared, too.
         most = both + np.where(last[a] <= last[b], rest[a], rest[b])
         pairs = pairs[close & (most >= bound / (1 + bound) * (size[a] + size[b]))]
         yield pairs[jaccard(matrix, pairs, shared_of(matrix, pairs)) >= np.float32(threshold)]

@@ -17,7 +17,7 @@ from dedup.base.numbers import ranges, runs
 from dedup.extras.judging.sampling import mixed
 from dedup.text.hashing import Hashes
 
-# Number of characters. Any two texts of one language share a shorter stretch, so no test is needed.
+# Number of characters. Shorter stretches are not tested: two texts of one language surely share one.
 SURELY_SHARED = 8
 
 # Characters per gram, a power of two: about six words. With 16, set phrases made 20 times as many candidates.
@@ -68,8 +68,8 @@ def longest_common_substring(a: str, b: str) -> CommonRun:
 
 def _longest(a: str, b: str, seed: int) -> CommonRun:
     """Return the longest common run by comparing hashes only, in O(n log² n) time."""
-    # First double the stretches while both texts share one. Then add powers of two to the length of the run,
-    # the largest first. Only places at which both texts agree so far are kept.
+    # First find the largest power of two for which the texts share a stretch. Then lengthen this run by the
+    # smaller powers of two. `places`: the starts of runs that both texts have.
     levels = [(letters(a, seed), letters(b, seed))]  # level k: stretches of 2^k characters
     while 2 * (width := 1 << len(levels) - 1) <= min(len(a), len(b)):
         longer = (doubled(levels[-1][0], width), doubled(levels[-1][1], width))
@@ -82,7 +82,7 @@ def _longest(a: str, b: str, seed: int) -> CommonRun:
     for level in range(len(levels) - 1, -1, -1):
         fitting = [at[at + length < len(step)] for at, step in zip(places, levels[level], strict=True)]
         longer_hashes = [
-            mixed(hashed[: len(at)], step[at + length])  # the fitting places are the first ones
+            mixed(hashed[: len(at)], step[at + length])  # only the last places do not fit
             for hashed, at, step in zip(hashes, fitting, levels[level], strict=True)
         ]
         common = _common(longer_hashes[0], longer_hashes[1])
@@ -114,8 +114,8 @@ def fingerprints(text: str) -> Hashes:
 
     In every `WINDOW` consecutive 32-grams the smallest hash is selected; if several are smallest, the last
     (Schleimer, Wilkerson, Aiken, "Winnowing", SIGMOD 2003). The choice depends on the window alone, so two
-    texts with a common run select the same grams in the run. Disjoint windows select different grams, so
-    texts with a common run of n 32-grams share at least n // WINDOW fingerprints.
+    texts select the same grams in a common run. A common run of n 32-grams contains n // WINDOW windows that
+    do not overlap. Each selects another gram, so the texts share at least n // WINDOW fingerprints.
     """
     if len(text) < SHORTEST_RUN:
         return np.empty(0, np.uint64)

@@ -23,8 +23,8 @@ def pairs(
     methods: Annotated[
         str | None,
         Option(
-            help=f"Methods to run besides dedup: names or rows, comma-separated. Default: {OTHERS}; above"
-            f" {LARGE:,} articles, without methods that look at every pair.",
+            help=f"Methods to run besides dedup: names, or rows in `dedup lab methods`, comma-separated."
+            f" Default: {OTHERS}; above {LARGE:,} articles, without methods that look at every pair.",
         ),
     ] = None,
     newest: NewestOption = 20_000,

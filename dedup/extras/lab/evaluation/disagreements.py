@@ -13,7 +13,7 @@ from dedup.extras.lab.documents import Document, DocumentSet
 from dedup.extras.lab.evaluation.results import MethodResult, opinions
 
 SHOWN_PER_KIND = 4  # maximum number of examples per kind of disagreement
-PRODUCT_ROW = "0"  # the row of the product's own rule, with any parameters
+PRODUCT_ROW = "0"  # `Method.row` of the product's own rule, whatever its parameters
 _WORDS = {DUPLICATE: "duplicates", UNCLEAR: "unclear; the pair is not counted", DIFFERENT: "not duplicates"}
 
 

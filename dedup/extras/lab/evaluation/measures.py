@@ -45,7 +45,7 @@ class KindRecall:
 class Evaluation:
     own: Tally  # at the method's own threshold
     strict: Tally  # as `own`, but unclear pairs that the method finds count as wrong
-    tuned: Tally  # sum over both halves of the articles, each at the best threshold of the other half
+    tuned: Tally  # sum of both halves of the articles; each half at the threshold that is best for the other
     thresholds: tuple[float, float]  # the two thresholds of `tuned`
     average_precision: float  # the area under the precision-recall curve, by steps
     curve: tuple[CurvePoint, ...]  # from the highest threshold to the lowest
@@ -119,7 +119,7 @@ def _tuned(scores: Likeness, grades: Grades, half: Flags, wanted: Flags) -> tupl
 
 
 def _best_threshold(points: Sequence[CurvePoint]) -> float:
-    """Return the mean of the score with the best F1 and the next lower score; 1.0 if no pair is right."""
+    """Return the mean of the best score (by F1) and the next lower score; 1.0 if no pair is right."""
 
     def f1(point: CurvePoint) -> float:
         return 2 * point.precision * point.recall / ((point.precision + point.recall) or 1)

@@ -16,7 +16,7 @@ LISTS = tomllib.loads((resources.files(__package__) / "lists.toml").read_text(en
 
 
 def pairs(name: str) -> dict[str, str]:
-    """Return a named list of word pairs such as `color/colour` as a dict; an underscore becomes a space."""
+    """Return the word pairs of a list in lists.toml, such as `color/colour`; underscores become spaces."""
     return dict(pair.replace("_", " ").split("/") for pair in LISTS[name]["pairs"].split())
 
 
@@ -48,7 +48,7 @@ class MadeCase:
     def add(
         self, name: str, text: str, title: str, publication: str | None = None, minute: int | None = None
     ) -> None:
-        """Add an article published `minute` minutes after `START`. Default: the number of articles so far."""
+        """Add an article, published `minute` minutes after `START`. By default, they are a minute apart."""
         time = START + timedelta(minutes=len(self.articles) if minute is None else minute)
         self.articles.append(Article(name, text, title, None, publication, time, None, "en"))
 

@@ -1,7 +1,7 @@
 """Articles that contain parts of other articles: digests, excerpts and live blogs.
 
-- A digest holds six different articles, whole or only first paragraphs; a method that links them through the
-  page makes an error.
+- A digest is one text with six different articles, whole or only their first paragraphs. A method makes an
+  error if it puts the six articles into one story because of the digest.
 - An excerpt holds 10 to 90 % of the words of an article in one piece, from the top or from the middle.
   Editors cut up to a third, so an excerpt of at least 70 % is a duplicate.
 - A version of a live blog has more posts on top than the version before. Neighbouring versions overlap
@@ -28,7 +28,7 @@ DIGEST_FOOT = "That is all for now. If a friend sent you this briefing, you can 
 SHARES = tuple(range(10, 100, 10))  # percent of the words that are left in an excerpt
 EXCERPT_SAME_FROM = 70  # an excerpt with at least this percentage of the words is a duplicate
 PLACES = ("top", "middle")
-LENGTHS = (350, 700)  # minimum and maximum number of words of an original; a tenth is still an article
+LENGTHS = (350, 700)  # minimum and maximum words of an original; 10 % of it must still be an article
 
 BLOG_SAME_FROM = 0.8  # minimum Jaccard (of 5-word shingles) of two versions that are duplicates
 FIRST_POSTS = 5  # number of posts in the first version; each later version has 1 to 3 more

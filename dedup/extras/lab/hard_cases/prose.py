@@ -158,4 +158,4 @@ _GRAMMAR: dict[str, tuple[_Form, ...]] = {
     )
     for name, forms in LISTS["forms"].items()
 }
-"""Symbol of the grammar -> variants. A variant is a row of (text, symbol that follows the text, or None)."""
+"""Symbol of the grammar -> variants. A variant is a sequence of pairs (text, next symbol or None)."""

@@ -98,7 +98,7 @@ def _named(text: str) -> list[Method]:
         found.append(method(**values))
         if found[-1].threshold < found[-1].floor:
             raise InputError(
-                f"{text}: pairs below the floor {found[-1].floor:g} are not kept: lower :floor= as well"
+                f"{text}: pairs below the floor {found[-1].floor:g} are lost: lower floor to the threshold"
             )
     return found
 

@@ -67,7 +67,7 @@ class DamagedPrints(Product):
     row = "0p"
     name = "dedup-prints"
     about = "row 0, also for misread letters of scans"
-    finds = "articles that share a sentence, a bucket of either kind or all words"
+    finds = "articles that share a sentence, a bucket (of shingles or of damaged prints) or all words"
 
     settings: Settings = field(default_factory=lambda: Settings(damaged_print="on"))
 

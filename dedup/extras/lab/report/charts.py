@@ -60,7 +60,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class PlacedDot:
-    """A dot in pixels; `label_x` is the end of the label next to the dot, `label_y` the label's middle."""
+    """A dot and its label, in pixels. `label_x`: end of the label at the dot; `label_y`: its middle."""
 
     dot: Dot
     x: float
@@ -81,7 +81,7 @@ class Scatter:
 
 
 def scatter(dots: Sequence[Dot]) -> Scatter:
-    """Place dots and labels; x is logarithmic, y runs from the tenth below the lowest dot to 1."""
+    """Place dots and labels; x is logarithmic, y runs from the lowest y (rounded down to 0.1) to 1."""
     low = math.floor(math.log10(min(dot.x for dot in dots)))
     high = max(math.ceil(math.log10(max(dot.x for dot in dots))), low + 1)
     bottom = min(9, *(math.floor(dot.y * 10 + 1e-9) for dot in dots)) / 10
@@ -113,7 +113,7 @@ def _labelled(dots: Sequence[Dot], places: Sequence[Point]) -> list[PlacedDot]:
             for left in (x + 9 + abs(shift) / 4, x - 9 - abs(shift) / 4 - wide)
             if left > WEST and left + wide < WIDTH and LINE < y + shift < FLOOR
         ]
-        # Of equally free boxes, `min` takes the first, the nearest. Without boxes a label covers its dot.
+        # Of equally free boxes, `min` takes the nearest. If no box fits the chart, the label covers its dot.
         box = min(boxes, key=lambda box: sum(_overlap(box, other) for other in taken), default=(x, y, x, y))
         taken.append(box)
         found.append(PlacedDot(dot, x, y, box[0] if box[0] >= x else box[2], (box[1] + box[3]) / 2))

@@ -123,7 +123,7 @@ def started(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[dedup.
     from dedup.extras.serve.limits import DATABASE_SECONDS
 
     with stopping_gently() as stop:
-        # The first connection has longer timeouts, because an embedded server may have to make the schema.
+        # The first connection has longer timeouts: dedup's embedded PostgreSQL may have to create the schema.
         with corpus() as patient:
             longest = patient.settings.max_record_bytes()
         waits = dedup.Timeouts.from_environment()
