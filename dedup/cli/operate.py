@@ -1,4 +1,4 @@
-"""Commands for the owner of the corpus: init, grant, uninstall. `changes` uses `switch_journal`."""
+"""Commands for the owner of the corpus: init, grant, uninstall."""
 
 from __future__ import annotations
 

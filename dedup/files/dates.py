@@ -33,7 +33,7 @@ from dedup.base.written import SeveralMonthsError, languages_of, written
 TIMES = ("published_at", "added_at")
 
 MOST_LOST = 10  # At most one in ten dates of a column may be unreadable, unless the user allows more
-AGREEING = 10  # Dates that show an order agree if fewer than one in ten shows the opposite order
+AGREEING = 10  # An order is accepted if fewer than one in ten dates shows the opposite order
 EXAMPLES = 3
 EXAMPLE_CHARACTERS = 40  # Longer values are not shown, since they may be text of an article
 

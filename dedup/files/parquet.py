@@ -37,7 +37,7 @@ _LARGE_PAGE = (
 )
 PARQUET_ENDS_EARLY = "Parquet data cannot be read: the rest of the file is missing"
 PARQUET_BATCH_ROWS = 64  # Rows per batch. A row takes 4 µs in such a batch, and 44 µs if read alone
-# Maximum size of a batch. Every row may repeat the largest value, so a batch of large values has few rows.
+# Maximum size of a batch. In the worst case all rows have the largest value; a batch then has few rows.
 PARQUET_BATCH_BYTES = 16 * 1_048_576
 PARQUET_PAGE_BYTES = 256 * 1_048_576  # Limit when unpacked: 1,024 texts of twice the longest known length
 PARQUET_BUFFER_BYTES = 65_536  # Without a buffer, pyarrow would hold all columns of a row group in memory

@@ -258,7 +258,7 @@ class Fingerprinter:
 
 
 _KERNELS: dict[tuple[str, str], NativeKernel] = {}  # Keys: digest of settings, checksum of model
-KERNELS_KEPT = 8  # Maximum number of cached kernels; a kernel for English has 1.2 MB of words
+KERNELS_KEPT = 8  # Maximum number of cached kernels; a kernel with English parameters takes 1.2 MB
 
 
 def _reason(error: Exception) -> str:

@@ -171,8 +171,8 @@ def _with_words(cursor: Cursor, what: SearchWanted, words: str) -> tuple[list[Po
     on_a_day = what.until[0] <= reading.after(day)
     if on_a_day:
         marks.append(mark(day))
-    # The index has words, days and outlets, but no order. Few hits are all read and sorted. Of many hits, the
-    # newest block of days is read; if that block has too many hits, its days are read one by one.
+    # The index has words, days and outlets, but no order. If hits are few, all are read and sorted. Of many
+    # hits, the newest block of days is read; if that block has too many hits, its days are read one by one.
     found, all_of_them = _matching(cursor, what, words, marks, None if on_a_day else FEW)
     if all_of_them:
         return found[: what.page + 1], None
