@@ -303,7 +303,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_touched(
         with pytest.raises(EmbeddedServerError, match="1 MB free, and the copy needs"):
             server_upgrade.upgrade(home=home)
     (home / "postgres" / "PG_VERSION").write_text("15\n")
-    with pytest.raises(EmbeddedServerError, match="programs only of 16, 18"):
+    with pytest.raises(EmbeddedServerError, match="PostgreSQL 16, 18 only"):
         server_upgrade.upgrade(home=home)
     assert folders(home) == ["postgres"]
 

@@ -198,7 +198,7 @@ def test_what_is_no_label_or_no_judge_is_refused(corpus: Database) -> None:
             with pytest.raises(InputError, match="--as"):
                 judgements.record(cursor, ("a", "b"), name, "similar")
         for pair in (("a", "a"), ("b", "a")):
-            with pytest.raises(InputError, match="two articles, in the order"):
+            with pytest.raises(InputError, match="two different ids, the smaller"):
                 judgements.record(cursor, pair, "ann", "similar")
         assert judgements.listed(cursor) == []
 
