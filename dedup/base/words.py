@@ -46,7 +46,7 @@ def span(time: timedelta) -> str:
 
 
 def later(time: timedelta | None) -> str:
-    """Return the time that passed since the first article, as text; "unknown" for None.
+    """Return a time difference to the first article as text; "unknown" for None.
 
     >>> later(timedelta(0)), later(timedelta(minutes=90)), later(timedelta(minutes=-3))
     ('first', '+1 h 30 min', '−3 min')

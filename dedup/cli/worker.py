@@ -32,7 +32,7 @@ def worker(
         int | None, Option(min=0, max=65535, help="Port for Prometheus; needs the extra `metrics`.")
     ] = None,
     metrics_host: Annotated[
-        str, Option(help="Address for Prometheus; other addresses are open to the network.")
+        str, Option(help="Address for Prometheus; 127.0.0.1 serves only this machine.")
     ] = "127.0.0.1",
     log_format: LogFormatOption = "text",
     log_level: LogLevelOption = "info",

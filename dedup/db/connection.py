@@ -53,7 +53,7 @@ KEEPALIVE = {
 # After this time a second connection asks the server whether it still works on the statement. TCP cannot
 # tell: a proxy or a firewall may accept every byte and forward none. Nearly all statements end sooner.
 ASK_SECONDS = 3.0
-ASK_AGAIN_SECONDS = 30.0  # Time until the server is asked again; each question costs it 5 ms
+ASK_AGAIN_SECONDS = 30.0  # Time between questions whether a statement still runs; each costs the server 5 ms
 DOUBT_SECONDS = 2.0  # Time until the server is asked again if it said no: the result may still come
 ASKING_SECONDS = 5.0  # Maximum time to connect, and to get the answer; no answer counts as no
 CANCEL_SECONDS = 2.0  # Maximum time to cancel a statement on Ctrl-C, or when a worker stops (within 10 s)

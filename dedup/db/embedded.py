@@ -179,7 +179,7 @@ def _read(path: Path) -> str:
 
 def _postmaster(data: Path, port: int = PORT) -> _Postmaster | None:
     """Return the server that postmaster.pid describes (line 1: pid, line 5: socket folder), or None."""
-    # The port in the file is ignored: an upgrade runs servers at a port where no command may find them.
+    # The port in the file is ignored: an upgrade hides its servers from commands at another port.
     lines = _read(data / "postmaster.pid").split("\n")
     if not lines[4:] or not lines[0].isdigit():
         return None
@@ -278,7 +278,7 @@ def _bring_up(data: Path, port: int = PORT) -> _Postmaster:
         # server is alive after all, a second server does not start: it finds the first one's shared memory.
         for stale in ("postmaster.pid", f".s.PGSQL.{port}.lock"):
             (data / stale).unlink(missing_ok=True)
-        # Clients need a short path of printable UTF-8, without commas, which libpq reads as a list of hosts.
+        # Clients need a short path of printable UTF-8 without commas: a comma separates hosts for libpq.
         nameable = len(os.fsencode(data)) <= PATH_BYTES and "," not in str(data) and str(data).isprintable()
         socket_dir = Path() if nameable else Path(tempfile.mkdtemp(prefix="dedup-"))
         if not nameable and (user := postgres.server_user(data)):

@@ -42,7 +42,7 @@ def common_sentences(
     found: dict[int, float] = {}
     for sentence in carriers.keys() | pinned.keys():
         buckets = carriers.get(sentence, [])
-        # Skip rare sentences: a sentence never has more stories than carriers.
+        # Skip rare sentences: a sentence is in at most as many stories as articles.
         if len(buckets) <= settings.common_stories and not pinned.get(sentence):
             continue
         pairs = agreeing_pairs(buckets)

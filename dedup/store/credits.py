@@ -64,7 +64,7 @@ def write(cursor: Cursor, found: Mapping[int, Sequence[Credit]]) -> None:
     old = {article for article, before in stored.items() if before != sorted(found[article])}
     if old:
         cursor.execute(_sql("delete"), {"ids": bigints(list(old))})
-    # Ids and the names of places need no escaping in COPY.
+    # Ids, and the words for where a credit stands in a text, need no escaping in COPY.
     lines = [
         f"{article}\t{agency}\t{place}\n"
         for article, credits in found.items()

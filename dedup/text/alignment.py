@@ -38,8 +38,8 @@ MIN_SENTENCE = 12  # Minimum characters; a shorter piece, such as "Mr. ", is joi
 # Maximum number of adjacent sentences that are joined to find a common sentence. This module also splits
 # after abbreviations, unlike Punkt, which found the common sentences: each may be several pieces here.
 COMMON_PIECES = 4
-# Letters aligned per step in misread texts, so that time grows linearly. A step keeps only the first half.
-# If one text lacks a passage of up to 5,000 letters, the second half still shows where it continues.
+# Letters aligned per step in misread texts, so that time grows linearly. Only the first half is kept. If one
+# text lacks a passage of up to 5,000 letters, the second half still shows where the text continues.
 WINDOW_LETTERS = 10_000
 # Cut misread sentences after at most 500 characters, since the periods between them may be misread.
 _PIECE = re.compile(r".{1,500}(?:\s|$)|.{1,500}", re.DOTALL)

@@ -140,7 +140,7 @@ def _grams(found: Letters, size: int, of_gram: Hashes) -> Hashes:
     return mixed(total)
 
 
-LEAST_JACCARD = 0.25  # Minimum Jaccard of the cores
+LEAST_JACCARD = 0.25  # Minimum Jaccard of the cores (runs of 8 letters) of two texts
 # If the cores have a Jaccard of J, the signature Jaccard must be at least J * J / 2 minus this number. This
 # is less than J, because damage changes words twice as often as cores.
 LESS_WORDS = 0.05

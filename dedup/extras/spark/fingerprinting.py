@@ -197,7 +197,7 @@ def _digest(cells: DataFrame, layout: Layout) -> Column:
 
 
 def _changed(given: DataFrame, same: DataFrame) -> DataFrame:
-    """Return the ids of the articles whose texts have to be read, with their known times."""
+    """Return the ids of the articles whose texts have to be read, with the dates given for the articles."""
     left = given.join(same.select("source_id"), "source_id", "left_anti")
     ids = left.select(fn.col("source_id").alias("changed_id"), *rows.KNOWN_TIMES)
     return ids.dropDuplicates(["changed_id"])

@@ -94,7 +94,7 @@ class InputRow:
     article: Article | None = None
     refused: str | None = None  # reason for refusing the row
     repaired: Sequence[str] = ()  # reasons why optional fields were left out
-    added_at: datetime | None = None  # from the article, or else from the recipe
+    added_at: datetime | None = None  # the article's own, or else `Recipe.added_at`
 
 
 def fingerprinted(recipe: Recipe, batches: Iterable[Any]) -> Iterator[Any]:
@@ -159,7 +159,7 @@ def rows_of(recipe: Recipe, batch: Any) -> list[InputRow]:
         batch.column(name).to_pylist() if name in batch.schema.names else pa.nulls(batch.num_rows).to_pylist()
         for name in KNOWN_TIMES
     ]
-    understood = Understanding("", "parquet")  # its notes are not used, because the driver knows the columns
+    understood = Understanding("", "parquet")  # needed by the reader; its findings are not used here
     return [
         _row(recipe, extract_values(cells, layout.shape, understood), size, times)
         for cells, size, times in zip(

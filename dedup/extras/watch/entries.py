@@ -134,7 +134,7 @@ class KnownEntry:
 
     source_id: str
     before: bytes | None  # digest of the last submitted version in this feed
-    others: frozenset[bytes]  # digests of the last versions in all feeds of the site
+    others: frozenset[bytes]  # digests of the article's last version in each feed of the site
     shared: bool  # the article came from a feed of the site
     foreign: bool  # the article was stored before the feed listed it, so the feed must not change it
 

@@ -20,7 +20,7 @@ from dedup.text.hashing import Hashes
 # Number of characters. Shorter stretches are not tested: two texts of one language surely share one.
 SURELY_SHARED = 8
 
-# Characters per gram, a power of two: about six words. With 16, set phrases made 20 times as many candidates.
+# Characters per gram, a power of two: about six words. With 16, idioms made 20 times as many candidates.
 GRAM = 32
 
 WINDOW = 17  # grams per window. On average one gram in nine is selected: 2 / (WINDOW + 1)

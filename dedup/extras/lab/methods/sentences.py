@@ -131,7 +131,7 @@ class Cascade(Sentences):
 
     threshold: float = CommonSubstring.threshold
     floor: float = CommonSubstring.floor
-    bound: float = 0.1  # minimum Jaccard of 5-word shingles for the last step; reports on one event have less
+    bound: float = 0.1  # minimum Jaccard of 5-word shingles in the last step; independent reports have less
 
     def fit(self, corpus: DocumentSet) -> None:
         super().fit(corpus)
