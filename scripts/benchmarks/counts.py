@@ -45,7 +45,7 @@ ARTICLES, NIGHT, CALLS, WARM = 2_000, 200, 100, 20
 PENDING = (1, 1_000)
 """Numbers of waiting articles of the recorded counts."""
 
-TOLERANCE = {"round trips": 1.1, "buffers": 1.1, "peak kB": 1.1, "WAL bytes": 1.2}
+TOLERANCE = {"round trips": 1.1, "buffers": 1.1, "peak kB": 1.1, "WAL bytes": 1.3}
 """Factor by which each count may exceed the recorded one; the WAL differs by a tenth from run to run."""
 
 SENTENCES, WORDS = 14, 18
