@@ -987,8 +987,8 @@ CREATE OR REPLACE FUNCTION dedup.carrier(sentences bigint[])
  SET enable_seqscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
- SET enable_bitmapscan TO 'on'
  SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_bitmapscan TO 'on'
 AS $function$
 BEGIN
     RETURN QUERY
@@ -1267,8 +1267,8 @@ CREATE OR REPLACE FUNCTION dedup.holder(bucket_keys bigint[])
  SET enable_seqscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
- SET enable_bitmapscan TO 'on'
  SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_bitmapscan TO 'on'
 AS $function$
 BEGIN
     RETURN QUERY

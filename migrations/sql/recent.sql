@@ -66,33 +66,9 @@ END $$;
 COMMENT ON FUNCTION dedup.sharing(boolean[], bigint[]) IS
     'Fingerprinted articles, canonical ones, duplicates, or both, that have one of these keys.';
 
-CREATE OR REPLACE FUNCTION dedup.carrier(sentences bigint[])
-    RETURNS TABLE (sentence_hash bigint, article_id bigint, buckets bigint[])
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, dedup, pg_temp
-    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_bitmapscan = on
-    SET plan_cache_mode = force_generic_plan AS $$
-BEGIN
-    RETURN QUERY
-    SELECT key.hash, hit.article_id, hit.buckets
-    FROM (SELECT DISTINCT h.hash, h.article_id FROM holding('{true,false}', sentences) AS h) AS key
-    CROSS JOIN LATERAL (
-        SELECT f.article_id, f.buckets FROM fingerprint f
-        WHERE f.article_id = key.article_id AND key.hash = ANY (f.sentence_hashes) OFFSET 0) AS hit;
-END $$;
-
-CREATE OR REPLACE FUNCTION dedup.holder(bucket_keys bigint[])
-    RETURNS TABLE (bucket bigint, sentence_hashes bigint[], buckets bigint[])
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, dedup, pg_temp
-    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_bitmapscan = on
-    SET plan_cache_mode = force_generic_plan AS $$
-BEGIN
-    RETURN QUERY
-    SELECT key.hash, hit.sentence_hashes, hit.buckets
-    FROM (SELECT DISTINCT h.hash, h.article_id FROM holding('{true,false}', bucket_keys) AS h) AS key
-    CROSS JOIN LATERAL (
-        SELECT f.sentence_hashes, f.buckets FROM fingerprint f
-        WHERE f.article_id = key.article_id AND key.hash = ANY (f.buckets) OFFSET 0) AS hit;
-END $$;
+-- An index of arrays can be read by bitmap scans only.
+ALTER FUNCTION dedup.carrier(bigint[]) SET enable_bitmapscan = on;
+ALTER FUNCTION dedup.holder(bigint[]) SET enable_bitmapscan = on;
 
 CREATE OR REPLACE FUNCTION dedup.publish_bulk() RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
