@@ -126,7 +126,7 @@ SHARES = {
     "containment_precision": ("containment_confirmed", "by_containment"),
     "pages": ("pages_related", "pages"),
 }
-"""For each share, the names of two counts: the part and the whole."""
+"""Names of two counts, the part and the whole, by the name of the share."""
 
 
 def missed(scores: Iterable[Score]) -> list[str]:

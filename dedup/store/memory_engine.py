@@ -32,7 +32,7 @@ _sql = Statements("store/memory_engine")
 PAGE_ARTICLES = 4_000  # Maximum number of fingerprints per read: about 3 MB
 
 STATUSES = tuple(Status)
-"""All statuses. An array of statuses contains positions in this tuple."""
+"""Statuses of marks. An array of statuses contains positions in this tuple."""
 
 _NAMES = [rule.value for rule in RULES]
 NO_RULE = -1

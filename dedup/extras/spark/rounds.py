@@ -36,7 +36,7 @@ class Decided:
 
 @dataclass
 class Rounds:
-    """All rounds of a run. Each table that a round makes is one step."""
+    """The rounds of a run. Each table that a round makes is one step."""
 
     steps: SparkSteps
     nodes: DataFrame
