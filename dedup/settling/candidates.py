@@ -31,14 +31,13 @@ def find_sharing(
 ) -> list[FingerprintRow]:
     """Find articles that share a bucket, a content hash or one of `sentences` with an article of `rows`.
     `sentences`: for each row, the hashes of its sentences except common sentences."""
+    contents = bigints([row.content_hash for row in rows if not len(row.buckets)])
     return settling.find_sharing(
         cursor,
         settings,
         among,
-        distinct(np.concatenate(sentences)),
-        distinct(np.concatenate([row.buckets for row in rows])),
         # Only short texts, which have no buckets, are looked up by content: buckets find equal longer texts.
-        bigints({row.content_hash for row in rows if not len(row.buckets)}),
+        distinct(np.concatenate([*sentences, *(row.buckets for row in rows), contents])),
         after=after,
         limit=limit,
     )

@@ -70,21 +70,17 @@ def find_sharing(
     cursor: Cursor,
     settings: Settings,
     among: Among,
-    sentences: Bigints,
-    buckets: Bigints,
-    contents: Bigints,
+    keys: Bigints,
     *,
     after: datetime | None = None,
     limit: int | None = None,
 ) -> list[FingerprintRow]:
-    """Return articles that have one of these sentences, buckets or content hashes.
+    """Return articles that have one of these keys: sentences, buckets or content hashes of short texts.
 
-    `contents`: hashes of short texts, which have no buckets. `after`: only articles at or after this time in
-    canonical order. `limit`: maximum number; which articles are left out is arbitrary.
+    `after`: only articles at or after this time in canonical order. `limit`: maximum number; which articles
+    are left out is arbitrary.
     """
-    bounds = {"after": after, "limit": limit}
-    keys = {"sentences": sentences, "buckets": buckets, "contents": contents}
-    return _rows(cursor, settings, "sharing", among=among, **keys, **bounds)
+    return _rows(cursor, settings, "sharing", among=among, keys=keys, after=after, limit=limit)
 
 
 def find_common(cursor: Cursor, sentences: Bigints) -> Bigints:

@@ -112,12 +112,12 @@ UPDATE dedup.corpus_state s SET settled_through = greatest(s.settled_through, %(
 FROM before RETURNING before.settled_through
 
 -- name: sharing
--- Return fingerprinted articles that have one of these sentences, buckets or, if short, content hashes. `among`: only
--- originals, only duplicates, or only articles that do not take part in comparisons yet.
+-- Return fingerprinted articles that have one of these keys. `among`: only originals, only duplicates, or only articles
+-- that do not take part in comparisons yet.
 SELECT ${row}
 FROM dedup.sharing(
     CASE %(among)s WHEN 'canonical' THEN '{true}' WHEN 'duplicate' THEN '{false}' ELSE '{true,false}' END::boolean[],
-    %(sentences)s::bigint[] || %(buckets)s || %(contents)s) AS hit
+    %(keys)s) AS hit
 -- OFFSET 0: look up each article by id. With outdated statistics the planner would begin with all articles that take
 -- part in comparisons. No `*`: a database role that may only submit articles (a scraper) may not read texts.
 CROSS JOIN LATERAL (

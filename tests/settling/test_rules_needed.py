@@ -365,7 +365,7 @@ SHORT_MUTANTS = [
     Mutant(
         "short texts are not found by their content",
         CANDIDATES,
-        "bigints({row.content_hash for row in rows if not len(row.buckets)})",
+        "bigints([row.content_hash for row in rows if not len(row.buckets)])",
         "bigints([])",
         theme="short",
     ),
