@@ -28,7 +28,7 @@ PLACES: tuple[Place, ...] = get_args(Place)
 REMEMBERED = 4_096  # Maximum of cached bylines and bracketed texts, which often recur
 HEAD = TAIL = 300  # Characters at the beginning and at the end of a text that are searched
 BYLINES = 600  # Characters at the beginning that are searched for bylines, which captions can precede
-AFTER_CAPTIONS = 3_000  # Characters at the beginning that are searched for a dateline after captions
+AFTER_CAPTIONS = 6_000  # Characters at the beginning that are searched for a dateline after captions
 CONTRIBUTIONS = 600  # Characters at the end that are searched for lists of contributors
 MAX_SPELLING = 60  # Maximum characters of a name
 
@@ -55,7 +55,7 @@ _BY = (
     "de l\u2019",
 )
 _SEPARATORS = re.compile(
-    r"\s*[/,;|&\n\xb7\u2022\u2013\u2014](?:\s*and )?\s*"
+    r"\s*[/,;|&\n\xb7\u2022\u2013\u2014](?:\s*(?:and|as well as) )?\s*"
     r"|\s+(?:-|and|und|et|y|e|with|mit|for|as well as)\s+"
 )
 _WITH = re.compile(r"(?:avec|mit|with|con|com)\s+", re.IGNORECASE)
@@ -74,7 +74,7 @@ _RIGHTS = re.compile(
 )
 _RIGHTS_BEGIN = frozenset("\xa9(cC")  # First characters of `_RIGHTS`
 _CONTRIBUTED = re.compile(
-    r"^[\s\u2022*]*(.{2,560}?)\s+(?:also\s+)?contributed\b"
+    r"^[\s\u2022*]*(.{2,600}?)\s+(?:also\s+)?contributed\b"
     r"(?: (?:to|reporting)[\w ]*,? (?:along )?with (.{2,200}))?",
     re.MULTILINE,
 )
@@ -98,7 +98,7 @@ _SLASHED = re.compile(r"/ ([A-Za-z]{2,6}(?:-[A-Za-z]{2,6}){0,3})[ .]*(?:\n|$)")
 _PROSE = re.compile(r"[a-z\xe0-\xff]{3,}\s+[a-z\xe0-\xff]{2,}$")  # Two words of running text before a bracket
 _CAPTIONED = re.compile(r"Modal Trigger|aption|nlarge|mages? |hoto|Getty|icture|copyright")
 _PHOTO_OF = re.compile(r"/ ?|hotos?: ?|opyright |aption |Trigger |\bvia |hotos? by ")
-_PHOTO = re.compile(r" ?(?:[Pp]hotos?\b|PHOTO|[/|] ?(?:Getty|Landov|Corbis)| via Getty)")
+_PHOTO = re.compile(r" ?(?:[Pp]hotos?\b|/[A-Z][a-z]+ [A-Z]|PHOTO|[/|] ?(?:Getty|Landov|Corbis)| via Getty)")
 _LAST = re.compile(
     r"[.!?\"\u201d\u2019\xbb\n]\s*(?:[-\u2013\u2014]+\s*)?([^.!?\"\u201d\u2019\xbb)\n]{2,40})$"
 )
@@ -169,8 +169,7 @@ class CreditReader:
         found: dict[int, Place] = {}
         if byline:
             self._add(found, self._named(byline), "byline")
-        captioned = self._photos(found, text[:HEAD])
-        self._within(found, text, AFTER_CAPTIONS if captioned else HEAD)
+        self._within(found, text)
         begins, ending, above = self._begins, self._ending, ""
         for line in text[:BYLINES].split("\n"):
             if line[:1] == " ":
@@ -184,7 +183,9 @@ class CreditReader:
             if line:
                 above = line
         self._tail(found, text[-TAIL:].rstrip(), text)
-        self._photos(found, text[-TAIL:])
+        self._photos(found, text[:HEAD])
+        if "/" in (tail := text[-TAIL:]) or "hoto" in tail:
+            self._photos(found, tail)
         if "item" in found.values():  # Items of several agencies: no agency wrote all of the text
             found = {id: "item" if place in ("dateline", "end") else place for id, place in found.items()}
         return tuple(sorted(found.items())) if found else ()
@@ -259,39 +260,38 @@ class CreditReader:
         agencies = [
             one for match in _PHOTO_OF.finditer(part) for one in self._leading(part[match.end() :], "")
         ]
-        for match in _PHOTO.finditer(part) if "hoto" in part or "Getty" in part or "PHOTO" in part else ():
+        for match in _PHOTO.finditer(part) if "hoto" in part or "/" in part or "PHOTO" in part else ():
             if name := self._last_name(part[: match.start()]):
                 agencies.append(self._exact[name])
         self._add(found, agencies, "photo")
         return bool(agencies)
 
-    def _within(self, found: dict[int, Place], text: str, head: int) -> None:
-        """Add the credits in brackets, between dashes or after slashes, in the whole text.
-
-        `head`: the number of characters in which a dateline belongs to the whole text.
-        """
+    def _within(self, found: dict[int, Place], text: str) -> None:
+        """Add the credits in brackets, between dashes or after slashes, in the whole text."""
         for match in _BRACKETS.finditer(text):
             if agencies := self._bracketed(match[1]):
-                if place := self._place(text, match.start(), match.end(), head):
+                if place := self._place(text, match.start(), match.end()):
                     self._add(found, agencies, place)
             elif match.end() + 2 >= len(text) and (given := _WITH.match(match[1])):
                 self._add(found, self._bracketed(match[1][given.end() :]), "contribution")
         for match in _DASHED.finditer(text) if "\u2014" in text else ():
             before = text[max(0, match.start() - 3) : match.start()].rstrip()
             if before[-1:].isdecimal() or before[-1:] in (".", ","):
-                place: Place = "dateline" if match.start() < head else "item"
+                place: Place = "dateline" if match.start() < HEAD else "item"
                 self._add(found, self._bracketed(match[1]), place)
         for match in _SLASHED.finditer(text) if "/" in text else ():
             if text[max(0, match.start() - 2) : match.start()].rstrip()[-1:] in _CLOSED:
                 place = "end" if match.end() == len(text) else "item"
                 self._add(found, self._bracketed(match[1]), place)
 
-    def _place(self, text: str, start: int, stop: int, head: int) -> Place | None:
+    def _place(self, text: str, start: int, stop: int) -> Place | None:
         """Return the place of names in brackets, from the text before and after; None: it is no credit."""
         line = text.rfind("\n", 0, start) + 1
         before = text[max(line, start - _DATELINE - 1) : start].strip(" \xa0\t\r[")
         rest = text[stop : stop + 12].lstrip(" .,:;)]'\u2019\xa0\r")
-        amid: Place = "dateline" if start < head else "item"
+        above = text[max(0, line - _DATELINE) : max(0, line - 1)]
+        captioned = HEAD <= start < AFTER_CAPTIONS and self._photos({}, above)
+        amid: Place = "dateline" if start < HEAD or captioned else "item"
         ends = stop + 12 >= len(text) and not rest.strip(f"\n{_EDGES}.")
         if not ends and len(self._last_name(before)) > 3:
             return None  # "The Associated Press (AP) - an agency"
@@ -301,7 +301,7 @@ class CreditReader:
                 if len(before) <= _DATELINE and not (before[-1:].islower() and _PROSE.search(before))
                 else None
             )
-        above = text[max(0, line - _DATELINE) : max(0, line - 1)].rstrip(" \xa0\r")
+        above = above.rstrip(" \xa0\r")
         closed = (before or above or "\n")[-1] in f"{_CLOSED}," or text[stop - 5 : stop - 1].isdecimal()
         if ends:
             number = any(map(str.isdigit, before[-20:])) and rest.strip()
@@ -314,7 +314,7 @@ class CreditReader:
             return None
         words = before.split()
         ahead = (before or above)[-16:]
-        if not before and start < head and not above:
+        if not before and start < HEAD and not above:
             return amid
         dateline = before.isupper() or any(map(str.isdigit, ahead)) or (len(words) <= 2 and closed and before)
         return amid if dateline else None

@@ -21,7 +21,7 @@ COMMENT ON COLUMN dedup.credit.kind IS 'text: the text is the agency''s; part: a
 INSERT INTO dedup.agency (name, spellings) VALUES
     ('AFP', '{"Afp","afp"}'),
     ('AP', '{"Ap","ap"}'),
-    ('Reuters', '{"Thomson/Reuters","Agence Reuter"}'),
+    ('Reuters', '{"REUTERS","Thomson/Reuters","Agence Reuter"}'),
     ('UPI', '{"United Press","United Preß","U.P.","U.P.I."}'),
     ('Europa Press', '{"Europapress","Europapreß"}'),
     ('Keystone-SDA', '{"Agence télégraphique suisse","Schweizerische Depeschenagentur"}')

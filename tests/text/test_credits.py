@@ -90,6 +90,11 @@ ENDS = {
         {"AP"},
         "contribution",
     ),
+    "It sank.\nAda Roe, as well as the Associated Press contributed to this report.": (
+        {"AP"},
+        "contribution",
+    ),
+    "It sank, he said.The Associated Press contributed to this report.": ({"AP"}, "contribution"),
     "It sank.\nWith files from Reuters": ({"Reuters"}, "contribution"),
     "It sank.\n__\nAssociated Press writer Ada Roe contributed from Brig.": ({"AP"}, "contribution"),
     "It sank.\nSource: Associated Press": ({"AP"}, "end"),

@@ -1,4 +1,4 @@
-"""Credits that people marked in newspapers of 1841 to 1999, as OCR read them. Needs ../shared/data."""
+"""Credits that people marked in newspapers of 1841 to 1999, as OCR read them."""
 
 from __future__ import annotations
 
