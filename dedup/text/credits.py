@@ -270,19 +270,17 @@ class CreditReader:
         """Add the credits in brackets, between dashes or after slashes, in the whole text."""
         for match in _BRACKETS.finditer(text):
             if agencies := self._bracketed(match[1]):
-                if place := self._place(text, match.start(), match.end()):
-                    self._add(found, agencies, place)
+                if within := self._place(text, match.start(), match.end()):
+                    self._add(found, agencies, within)
             elif match.end() + 2 >= len(text) and (given := _WITH.match(match[1])):
                 self._add(found, self._bracketed(match[1][given.end() :]), "contribution")
         for match in _DASHED.finditer(text) if "\u2014" in text else ():
             before = text[max(0, match.start() - 3) : match.start()].rstrip()
             if before[-1:].isdecimal() or before[-1:] in (".", ","):
-                place: Place = "dateline" if match.start() < HEAD else "item"
-                self._add(found, self._bracketed(match[1]), place)
+                self._add(found, self._bracketed(match[1]), "dateline" if match.start() < HEAD else "item")
         for match in _SLASHED.finditer(text) if "/" in text else ():
             if text[max(0, match.start() - 2) : match.start()].rstrip()[-1:] in _CLOSED:
-                place = "end" if match.end() == len(text) else "item"
-                self._add(found, self._bracketed(match[1]), place)
+                self._add(found, self._bracketed(match[1]), "end" if match.end() == len(text) else "item")
 
     def _place(self, text: str, start: int, stop: int) -> Place | None:
         """Return the place of names in brackets, from the text before and after; None: it is no credit."""
@@ -333,15 +331,14 @@ class CreditReader:
                 return
             name, comma, last = line.rpartition(",")
             if comma and _PERSON.fullmatch(f"{name} ") and (agency := self._agency(last)):
-                quoted = above.rstrip()[-1:] in '"\u201d\xbb'
-                if not quoted:
+                if above.rstrip()[-1:] not in ('"', "\u201d", "\xbb"):  # The source of a quote is no byline
                     self._add(found, [agency], "photo" if _CAPTIONED.search(above) else "byline")
                 return
         if len(line) <= 2 * _OWN_LINE and (agencies := tuple(self._dated(line))):
             self._add(found, agencies, "byline")
             return
-        name = re.match(r"(.{2,40}?)(?:[.:]\s?[-\u2013\u2014]|\s[-\u2013\u2014]\s)", line)
-        if name and (agency := self._agency(name[1])):
+        dashed = re.match(r"(.{2,40}?)(?:[.:]\s?[-\u2013\u2014]|\s[-\u2013\u2014]\s)", line)
+        if dashed and (agency := self._agency(dashed[1])):
             self._add(found, [agency], "dateline")
 
     def _tail(self, found: dict[int, Place], tail: str, text: str) -> None:
@@ -361,8 +358,8 @@ class CreditReader:
                 if (name := self._last_name(line)) and _PROVIDED.search(line[: -len(name)]):
                     self._add(found, [self._exact[name]], "end")
         for line in lines:
-            if line[:1] in _RIGHTS_BEGIN and (match := _RIGHTS.match(line)):
-                owner = line[match.end() :]
+            if line[:1] in _RIGHTS_BEGIN and (rights := _RIGHTS.match(line)):
+                owner = line[rights.end() :]
                 alone = self._agency(owner) and not any(map(str.isdigit, line))
                 self._add(found, self._leading(owner), "photo" if alone else "copyright")
         last = lines[-1].strip(f"{_EDGES}(")

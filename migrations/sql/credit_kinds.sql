@@ -17,23 +17,24 @@ ALTER TABLE dedup.credit ADD COLUMN kind text NOT NULL GENERATED ALWAYS AS (
 COMMENT ON COLUMN dedup.credit.place IS 'Where it is credited.';
 COMMENT ON COLUMN dedup.credit.kind IS 'text: the text is the agency''s; part: an item of a column is; contribution: it helped; photo: a picture is its own.';
 
--- Spellings are added to those that are listed, also where a user removed or changed an agency of the same name.
-INSERT INTO dedup.agency (name, spellings) VALUES
-    ('AFP', '{"Afp","afp"}'),
+UPDATE dedup.agency a SET spellings = a.spellings || ARRAY(SELECT unnest(more.spellings) EXCEPT SELECT unnest(a.spellings))
+FROM (VALUES
+    ('AFP', '{"Afp","afp"}'::text[]),
     ('AP', '{"Ap","ap"}'),
     ('Reuters', '{"REUTERS","Thomson/Reuters","Agence Reuter"}'),
     ('UPI', '{"United Press","United Preß","U.P.","U.P.I."}'),
     ('Europa Press', '{"Europapress","Europapreß"}'),
-    ('Keystone-SDA', '{"Agence télégraphique suisse","Schweizerische Depeschenagentur"}')
-ON CONFLICT (name) DO UPDATE SET spellings = agency.spellings || ARRAY(
-    SELECT unnest(excluded.spellings) EXCEPT SELECT unnest(agency.spellings) ORDER BY 1);
--- Their names are also those of people, banks and firms, so they count in datelines and at ends only.
-INSERT INTO dedup.agency (name, spellings, places) VALUES
-    ('Havas', '{"Havas","Agence Havas"}', '{byline,dateline,end,item}'),
+    ('Keystone-SDA', '{"Agence télégraphique suisse","Schweizerische Depeschenagentur"}')) AS more (name, spellings)
+WHERE a.name = more.name;
+-- Their names are also those of people, banks and firms, so they count in few places. A list that was shortened stays short.
+INSERT INTO dedup.agency (name, spellings, places)
+SELECT name, spellings, places FROM (VALUES
+    ('Havas', '{"Havas","Agence Havas"}'::text[], '{byline,dateline,end,item}'::text[]),
     ('Wolff', '{"Wolff","Agence Wolff","Wolffbüro","Wolff-Büro","W.T.B.","WTB"}', '{dateline,end,item}'),
     ('DNB', '{"DNB","D.N.B."}', '{dateline,end,item}'),
     ('Stefani', '{"Stefani","Agence Stefani","Agenzia Stefani"}', '{dateline,end,item}'),
-    ('Exchange Telegraph', '{"Exchange Telegraph","Exchange","Extel"}', '{dateline,end,item}')
+    ('Exchange Telegraph', '{"Exchange Telegraph","Exchange","Extel"}', '{dateline,end,item}')) AS more (name, spellings, places)
+WHERE (SELECT count(*) FROM dedup.agency) >= 48
 ON CONFLICT (name) DO NOTHING;
 
 CREATE OR REPLACE VIEW dedup.article_credit AS
