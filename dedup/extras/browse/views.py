@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from dedup.api.deduplicator import Deduplicator
@@ -20,6 +20,7 @@ from dedup.extras.browse.questions.story import StoryPage
 from dedup.extras.browse.ranges import RANGE, as_stored, copied, outlet, outlets, today
 from dedup.extras.pages.charts import Print, story_timeline
 from dedup.extras.pages.comparison import Block, compare
+from dedup.store.stories import delay_between
 
 TIMELINE_ROWS = 200  # Maximum number of outlets in the table below the chart of a story
 TABLES = 6  # Maximum number of database tables listed by size; the smaller tables are summed up
@@ -43,13 +44,14 @@ def story_values(found: StoryPage, name: str = "timeline") -> dict[str, Any]:
     for one in prints:
         first.setdefault(one.outlet, one.time)
         counts[one.outlet] = counts.get(one.outlet, 0) + 1
-    began = min(first.values(), default=None)
+    began = found.original.time
     return {
         "story": found,
         "picture": story_timeline(prints, name) if len(prints) > 1 else None,
         "picture_rows": [
-            (outlet, moment(time), later(time - began) if began else "", f"{counts[outlet]:,}")
+            (outlet, moment(time), later(delay), f"{counts[outlet]:,}")
             for outlet, time in list(first.items())[:TIMELINE_ROWS]
+            for delay in (timedelta(0) if time == began else delay_between(time, began),)
         ],
         "outlets": len({one.publication for one in found.prints}),
     }

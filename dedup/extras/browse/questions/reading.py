@@ -152,7 +152,7 @@ class StoryLine(Answer):
 
     original: ArticleLine
     copies: int
-    outlets: int  # number of outlets that have copies, unknown outlets included
+    outlets: int  # number of other outlets that have copies, unknown outlets included
     last_at: datetime | None  # time of the last copy, in UTC; None if the time of a copy is unknown
     # Time from the original until `SPREAD_OUTLETS` other outlets had a copy; None if fewer outlets had a copy
     # or the original is not counted.
