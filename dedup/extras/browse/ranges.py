@@ -192,14 +192,12 @@ def outlets(dd: Deduplicator, given: Fields) -> View:
     by = {(cell.original, cell.copier): cell for cell in matrix.cells}
     rows = []  # for each copied outlet: its name, and (cell, shade) for each copying outlet
     for original in matrix.outlets:
-        cells = [by.get((original, copier)) for copier in matrix.outlets]
-        shaded = [(c, min(HEAT, 1 + HEAT * (c.copies - 1) // most) if c else 0) for c in cells]
+        row = [by.get((original, copier)) for copier in matrix.outlets]
+        shaded = [(c, min(HEAT, 1 + HEAT * (c.copies - 1) // most) if c else 0) for c in row]
         rows.append((original, shaded))
-    found = [cell for cell in matrix.cells if cell.copier != cell.original]
-    ties = {cell: Tie(line(cell.original), line(cell.copier), cell.copies) for cell in found}
-    ties |= {two: Tie(line(two.one), line(two.other), two.stories, directed=False) for two in matrix.shared}
-    ties = dict(sorted(ties.items(), key=lambda tie: -tie[1].copies)[:TIES])
-    picture = tie_graph([*ties.values()])
+    cells = [cell for cell in (*matrix.cells, *matrix.shared) if cell.copier != cell.original]
+    ties = sorted(cells, key=lambda cell: -cell.copies)[:TIES]
+    picture = tie_graph([Tie(line(c.original), line(c.copier), c.copies, bool(c.median_delay)) for c in ties])
     values = {"matrix": matrix, "rows": rows, "picture": picture, "ties": ties, "asked": what}
     return View("outlets.html.j2", values)
 

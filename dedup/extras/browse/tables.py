@@ -43,11 +43,9 @@ def prefixed(prefix: str, given: Mapping[str, str]) -> dict[str, str]:
 
 
 MARKS = under(
-    "marks",
-    columns(
-        *("articles", "unique", "similar", "duplicate", "pending", "failed", "stale", "share_new", "shared")
-    ),
+    "marks", columns("articles", "unique", "similar", "duplicate", "pending", "failed", "stale", "share_new")
 )
+MARKS["shared"] = "marks.shared"
 ARTICLE = {
     **columns("source_id", "title", "publication", "time", dated="published"),
     **columns("status", "stale", "archived", "duplicate_of", "score", "reason"),
@@ -139,7 +137,7 @@ TABLES: Mapping[str, tuple[PageTable, ...]] = {
     "/outlets": tables(
         lambda dd, given: matrix_of(dd, given, ROWS)[1],
         cells=columns("copier", "original", "copies", median_delay_seconds="median_delay"),
-        shared=columns("one", "other", "stories"),
+        shared=columns(one="copier", other="original", stories="copies"),
     ),
     "/outlet": tables(
         lambda dd, given: outlet_of(dd, given, ROWS)[1],

@@ -89,7 +89,7 @@ def test_where_times_do_not_tell_nothing_says_who_was_first(
         matrix = dd.browsing.outlets()
         assert not matrix.cells
         assert matrix.undated == matrix.copies == 1
-        assert [(tie.one, tie.other, tie.stories) for tie in matrix.shared] == [(HERALD, WIRE, 1)]
+        assert [(tie.copier, tie.original, tie.copies) for tie in matrix.shared] == [(HERALD, WIRE, 1)]
         day = dd.browsing.day()
         assert not day.fastest
         assert (day.marks.shared, day.marks.new, day.marks.duplicate) == (2, 0, 0)

@@ -18,7 +18,7 @@ from dedup.base.times import from_microseconds
 from dedup.db.database import Cursor, one_row
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
-from dedup.store.stories import known
+from dedup.store.stories import delay, known
 
 _sql = Statements("extras/browse/questions/questions")
 
@@ -59,12 +59,6 @@ class Marks(Answer):
         """The share of known originals among settled articles, from 0 to 1; None without settled articles."""
         marked = self.new + self.duplicate + self.shared
         return self.new / marked if marked else None
-
-    @property
-    def share_most(self) -> float | None:
-        """The share of originals if every shared article was the first."""
-        marked = self.new + self.duplicate + self.shared
-        return (self.new + self.shared) / marked if marked else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +169,7 @@ def counted(
     # Nobody knows whether an undated article belongs into a range of days.
     dated = "true" if first is None and last is None else "known_at IS NOT NULL"
     parts |= {"known": known("a"), "counts": COUNTS, "dated": dated, **only.parts}
+    parts |= {"delay": delay("c.known_at", "o.known_at"), "delay_by": delay("o.known_at", "c.known_at")}
     reading.allow(cursor, hashjoin=True)  # the statement joins rows that it has read, not whole tables
     number, earliest, *rest = one_row(cursor, _sql(statement, **parts), {**values, **bounds})
     reading.allow(cursor, hashjoin=False)

@@ -12,7 +12,6 @@ from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions.counting import COUNTED, Figures, Grouping, Marks, Only, counted, figures
 from dedup.extras.browse.questions.reading import LABEL, ArticleLine, StoryLine, cut, lines_of, rows_of
-from dedup.store.stories import delay, known
 
 _sql = Statements("extras/browse/questions/questions")
 
@@ -63,7 +62,7 @@ class Day(Figures):
 
 def newest_day(cursor: Cursor) -> date | None:
     """Return the day of the newest article in UTC, without undated and future articles; None without any."""
-    row = cursor.execute(_sql("newest_day", known=known("a")), {"limit": COUNTED}).fetchone()
+    row = cursor.execute(_sql("newest_day"), {"limit": COUNTED}).fetchone()
     return row[0].date() if row else None
 
 
@@ -93,7 +92,6 @@ def day(
         | {"troubles": rows_of(rows, TROUBLES), "examples": EXAMPLES, "spread": SPREAD_OUTLETS},
         publication=LABEL.format("publication"),
         language=LABEL.format("language"),
-        delay=delay("c.known_at", "o.known_at"),
     )
     stories = (biggest or []) + (fastest or [])
     ids = {story[0] for story in stories} | {id for trouble in troubles or [] for id in trouble[3]}

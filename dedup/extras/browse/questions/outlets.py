@@ -34,21 +34,12 @@ CELL_SCANNED = 5_000  # Maximum number of articles of the copying outlet that ar
 
 @dataclass(frozen=True, slots=True)
 class Cell(Answer):
-    """Copies that an outlet made of the articles of another outlet."""
+    """Copies that an outlet made of another's articles, or stories of which either may be the first."""
 
     copier: str
     original: str
     copies: int
-    median_delay: timedelta  # median time from an original to its copy
-
-
-@dataclass(frozen=True, slots=True)
-class Shared(Answer):
-    """Two outlets with stories of which either may have been the first: times do not tell."""
-
-    one: str
-    other: str
-    stories: int
+    median_delay: timedelta | None  # median time from an original to its copy; None: the first is unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +52,7 @@ class Matrix(Counted):
     other: int  # copies of or by an outlet that is missing in `outlets`
     unknown: int  # copies where the outlet of the copy or the original is unknown
     undated: int  # copies if it is unknown whether copy or original came first
-    shared: tuple[Shared, ...]  # pairs of `outlets` without a direction, the most stories first
+    shared: tuple[Cell, ...]  # pairs of `outlets` whose first is unknown, the most stories first
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +93,6 @@ def outlets(
         (first, last),
         Only(publication, language, credit),
         {"outlets": rows_of(rows, MATRIX_OUTLETS)},
-        delay=delay("c.known_at", "o.known_at"),
     )
     shown = tuple(
         Cell(copier, original, count, timedelta(seconds=seconds))
@@ -110,7 +100,7 @@ def outlets(
     )
     other = copies - unknown - undated - sum(cell.copies for cell in shown)
     counts = {"copies": copies, "other": other, "unknown": unknown, "undated": undated}
-    ties = tuple(Shared(*row) for row in shared or [])
+    ties = tuple(Cell(*row, median_delay=None) for row in shared or [])
     return Matrix(**found, **counts, outlets=tuple(names), cells=shown, shared=ties)
 
 
@@ -132,7 +122,7 @@ def copied(
     page = rows_of(rows, CELL_PAGE)
     given = {"original": checks.text("original", original), "limit": CELL_SCANNED, "page": page + 1}
     given |= {"since": since, "until": until[0], "before": until[1], **only.given}
-    parts = {"known_other": known("o"), "delay_copied": delay(known("c"), "o.known_at"), **only.parts}
+    parts = {"delay_copied": delay(known("c"), "o.known_at"), **only.parts}
     shown, final = paged(cursor.execute(_sql("copied", **parts), given).fetchall(), page)
     lines = lines_of(cursor, {id for row in shown for id in row[:2]})
     place: Any = (lines[final[0]].time, final[0]) if final else None
@@ -198,10 +188,7 @@ def outlet(
         Only(checks.text("publication", publication), language, credit),
         {"copied": COUNTED, "partners": rows_of(rows, PARTNERS)}
         | {"listed": rows_of(rows, LISTED), "outlets": rows_of(rows, OUTLETS)},
-        delay_from=delay("c.known_at", "o.known_at"),
-        delay_by=delay("o.known_at", "c.known_at"),
         label=LABEL.format("other"),
-        known_other=known("o"),
     )
     lines = lines_of(cursor, {story[0] for story in biggest or []})
     return OutletPage(

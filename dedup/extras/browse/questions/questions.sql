@@ -42,8 +42,7 @@ LIMIT %(limit)s
 SELECT c.id, c.duplicate_of, p.sentence_jaccard, p.signature_jaccard, p.containment
 FROM (SELECT c.id, c.duplicate_of FROM (${scanned}) AS c
       CROSS JOIN LATERAL (
-          SELECT publication AS original, ${known_other} AS known_at
-          FROM dedup.article o WHERE id = c.duplicate_of OFFSET 0) AS o
+          SELECT publication AS original, known_at FROM dedup.marked_article WHERE id = c.duplicate_of OFFSET 0) AS o
       WHERE original = %(original)s AND ${only} AND ${delay_copied} > interval '0' LIMIT %(page)s) AS c
 LEFT JOIN LATERAL (
     SELECT * FROM dedup.match WHERE article_id = c.id AND other_id = c.duplicate_of OFFSET 0) AS p ON true
@@ -221,7 +220,7 @@ ORDER BY judged_at DESC, judged_by LIMIT %(limit)s
 -- name: lines
 -- Read articles for a list, with long labels cut.
 SELECT a.id, a.source_id, left(a.title, %(characters)s), left(a.publication, %(characters)s),
-       coalesce(published_at, added_at), ${known} IS NOT NULL, a.status, a.stale, a.archived, o.source_id, a.score,
+       coalesce(published_at, added_at), a.known_at IS NOT NULL, a.status, a.stale, a.archived, o.source_id, a.score,
        left(a.reason, %(characters)s),
        (SELECT count(*) FROM (SELECT FROM dedup.article_mark WHERE duplicate_of = a.id LIMIT %(copies)s) AS copy),
        CASE WHEN length(a.url) <= %(longest)s THEN a.url END,
@@ -255,7 +254,7 @@ ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT 1
 -- name: newest_day
 -- Read the time of the newest dated article that is not in the future, among a limited number of articles.
 SELECT at FROM (
-    SELECT ${known} AS at FROM dedup.mark a WHERE coalesce(published_at, added_at) <= now()
+    SELECT known_at AS at FROM dedup.marked_article WHERE coalesce(published_at, added_at) <= now()
     ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT %(limit)s) AS newest
 WHERE at IS NOT NULL LIMIT 1
 
@@ -274,8 +273,7 @@ WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
     SELECT c.publication AS copier, o.publication AS original, ${delay} AS delay
     FROM counted c
     CROSS JOIN LATERAL (
-        SELECT publication, ${known} AS known_at FROM dedup.article a
-        WHERE a.id = c.duplicate_of OFFSET 0) AS o
+        SELECT publication, known_at FROM dedup.marked_article WHERE id = c.duplicate_of OFFSET 0) AS o
 ), cell AS MATERIALIZED (
     SELECT copier, original, count(*) AS copies,
            percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM delay)::double precision) AS median_delay
@@ -316,17 +314,17 @@ shared AS MATERIALIZED (${shared}), tally AS MATERIALIZED (${tally}), maybe AS M
     GROUP BY publication
 ), credited AS MATERIALIZED (${credited}
 ), copy AS MATERIALIZED (
-    SELECT o.publication AS other, ${delay_from} AS delay
+    SELECT o.publication AS other, ${delay} AS delay
     FROM counted c
     CROSS JOIN LATERAL (
-        SELECT publication, ${known_other} AS known_at FROM dedup.article o WHERE o.id = c.duplicate_of OFFSET 0) AS o
+        SELECT publication, known_at FROM dedup.marked_article o WHERE o.id = c.duplicate_of OFFSET 0) AS o
     WHERE c.duplicate_of IS NOT NULL
 ), copied AS MATERIALIZED (
     SELECT c.id, o.publication AS other, o.known_at, ${delay_by} AS delay
     FROM counted c
     CROSS JOIN LATERAL (SELECT id FROM dedup.article_mark WHERE duplicate_of = c.id OFFSET 0) AS k
     CROSS JOIN LATERAL (
-        SELECT publication, ${known_other} AS known_at FROM dedup.article o WHERE o.id = k.id OFFSET 0) AS o
+        SELECT publication, known_at FROM dedup.marked_article o WHERE o.id = k.id OFFSET 0) AS o
     WHERE c.status IN ('unique', 'similar') LIMIT %(copied)s
 ), pair AS MATERIALIZED (
     SELECT 'from' AS side, other, delay, 0 AS stories FROM copy WHERE delay > interval '0'
