@@ -13,9 +13,8 @@ coalesce(published_at, added_at) >= %(since)s
 WITH page AS MATERIALIZED (
     SELECT * FROM dedup.mark m WHERE id > %(id)s ${marks_since} ORDER BY id LIMIT ${limit}
 ), shared AS MATERIALIZED (
-    SELECT s.id, s.was_first
-    FROM (SELECT DISTINCT coalesce(duplicate_of, id) AS id FROM page) AS story
-    CROSS JOIN LATERAL (SELECT * FROM dedup.shared_article WHERE story_id = story.id OFFSET 0) AS s
+    SELECT id, was_first FROM dedup.shared_article
+    WHERE story_id = ANY (ARRAY(SELECT DISTINCT coalesce(duplicate_of, id) FROM page))
 )
 SELECT m.id, source_id, url, title, publication, published_at, added_at, language, status, stale, original_source_id,
        coalesce(original_source_id, source_id) AS story_source_id, score, reason, marked_at, archived, byline,

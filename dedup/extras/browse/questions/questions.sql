@@ -76,8 +76,8 @@ ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
 
 -- name: shared
 -- Read the articles of the stories of the counted articles that have several articles.
-SELECT s.* FROM (SELECT DISTINCT coalesce(duplicate_of, id) AS id FROM counted WHERE ${settled}) AS story
-CROSS JOIN LATERAL (SELECT * FROM dedup.shared_article WHERE story_id = story.id OFFSET 0) AS s
+SELECT * FROM dedup.shared_article WHERE story_id = ANY (ARRAY(
+    SELECT DISTINCT coalesce(duplicate_of, id) FROM counted WHERE ${settled}))
 
 -- name: tally
 -- Count articles by day, outlet, language and mark. Days are numbered from 2000 on; undated articles have NULL. Articles
