@@ -157,7 +157,7 @@ def show(
         article.publication,
         article.byline,
         named and f"credit: {named}",
-        time and f"{output.shown_moment(time)} UTC",
+        time and f"{output.cell(time)} UTC",
         article.language,
         article.url,
         *(f"{name}: {value if isinstance(value, str) else dumps(value)}" for name, value in kept.items()),

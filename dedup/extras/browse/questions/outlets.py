@@ -100,7 +100,7 @@ def outlets(
     )
     other = copies - unknown - undated - sum(cell.copies for cell in shown)
     counts = {"copies": copies, "other": other, "unknown": unknown, "undated": undated}
-    ties = tuple(Cell(*row, median_delay=None) for row in shared or [])
+    ties = tuple(Cell(one, other, stories, None) for one, other, stories in shared or [])
     return Matrix(**found, **counts, outlets=tuple(names), cells=shown, shared=ties)
 
 
