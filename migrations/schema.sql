@@ -486,6 +486,8 @@ ALTER TABLE dedup.quoted_sentence ADD COLUMN articles integer NOT NULL;
 ALTER TABLE dedup.quoted_sentence ADD COLUMN words text NOT NULL;
 --- column counted_at of quoted_sentence
 ALTER TABLE dedup.quoted_sentence ADD COLUMN counted_at timestamp with time zone NOT NULL DEFAULT now();
+--- column first_known of quoted_sentence
+ALTER TABLE dedup.quoted_sentence ADD COLUMN first_known boolean NOT NULL DEFAULT false;
 --- column article_id of recent_key
 ALTER TABLE dedup.recent_key ADD COLUMN article_id bigint NOT NULL;
 --- column keys of recent_key
@@ -2114,7 +2116,11 @@ SELECT a.id,
     k.marked_at,
     k.archived,
     a.kept,
-    a.byline
+    a.byline,
+        CASE
+            WHEN ((a.published_at >= '1605-01-01 00:00:00+00'::timestamp with time zone) AND ((a.published_at - a.added_at) <= '24:00:00'::interval)) THEN a.published_at
+            ELSE NULL::timestamp with time zone
+        END AS known_at
    FROM (dedup.article a
      LEFT JOIN dedup.article_mark k ON ((k.id = a.id)));
 --- view article_text
@@ -2225,21 +2231,12 @@ SELECT a.id,
     t.delay,
     a.archived,
     (t.delay IS NOT NULL) AS times_known
-   FROM ((((dedup.marked_article a
-     JOIN dedup.article o ON ((o.id = a.duplicate_of)))
+   FROM (((dedup.marked_article a
+     JOIN dedup.marked_article o ON ((o.id = a.duplicate_of)))
      CROSS JOIN LATERAL ( SELECT
                 CASE
-                    WHEN ((a.published_at >= '1605-01-01 00:00:00+00'::timestamp with time zone) AND ((a.published_at - a.added_at) <= '24:00:00'::interval)) THEN a.published_at
-                    ELSE NULL::timestamp with time zone
-                END AS at,
-                CASE
-                    WHEN ((o.published_at >= '1605-01-01 00:00:00+00'::timestamp with time zone) AND ((o.published_at - o.added_at) <= '24:00:00'::interval)) THEN o.published_at
-                    ELSE NULL::timestamp with time zone
-                END AS original_at) k)
-     CROSS JOIN LATERAL ( SELECT
-                CASE
-                    WHEN ((((k.at AT TIME ZONE 'UTC'::text))::date <> ((k.original_at AT TIME ZONE 'UTC'::text))::date) OR ((k.at <> date_trunc('day'::text, k.at, 'UTC'::text)) AND (k.original_at <> date_trunc('day'::text, k.original_at, 'UTC'::text)))) THEN (k.at - k.original_at)
-                    ELSE NULL::interval
+                    WHEN ((a.known_at <> date_trunc('day'::text, a.known_at, 'UTC'::text)) AND (o.known_at <> date_trunc('day'::text, o.known_at, 'UTC'::text))) THEN NULLIF((a.known_at - o.known_at), '00:00:00'::interval)
+                    ELSE NULLIF((date_trunc('day'::text, a.known_at, 'UTC'::text) - date_trunc('day'::text, o.known_at, 'UTC'::text)), '00:00:00'::interval)
                 END AS delay) t)
      LEFT JOIN dedup.match m ON (((m.article_id = a.id) AND (m.other_id = o.id))))
   WHERE (a.status = 'duplicate'::text);
@@ -2249,9 +2246,9 @@ SELECT c.id,
     c.source_id,
     c.title,
     c.publication,
-    f.first_at,
+    c.known_at AS first_at,
         CASE
-            WHEN COALESCE(d.times_known, true) THEN GREATEST(f.first_at, d.last_at)
+            WHEN COALESCE(d.times_known, true) THEN GREATEST(c.known_at, d.last_at)
             ELSE NULL::timestamp with time zone
         END AS last_at,
     (1 + d.copies) AS articles,
@@ -2260,33 +2257,19 @@ SELECT c.id,
     COALESCE(d.source_ids, '{}'::text[]) AS copy_source_ids,
     c.archived,
     COALESCE(d.undated, '{}'::text[]) AS also_in,
-    COALESCE(d.times_known, (f.first_at IS NOT NULL)) AS times_known
-   FROM ((dedup.marked_article c
-     CROSS JOIN LATERAL ( SELECT
-                CASE
-                    WHEN ((c.published_at >= '1605-01-01 00:00:00+00'::timestamp with time zone) AND ((c.published_at - c.added_at) <= '24:00:00'::interval)) THEN c.published_at
-                    ELSE NULL::timestamp with time zone
-                END AS first_at) f)
+    COALESCE(d.times_known, (c.known_at IS NOT NULL)) AS times_known
+   FROM (dedup.marked_article c
      CROSS JOIN LATERAL ( SELECT count(*) AS copies,
-            array_agg(DISTINCT a.publication ORDER BY a.publication) FILTER (WHERE ((a.publication IS NOT NULL) AND (t.delay IS NOT NULL))) AS publications,
-            array_agg(DISTINCT a.publication ORDER BY a.publication) FILTER (WHERE ((a.publication IS NOT NULL) AND (t.delay IS NULL))) AS undated,
-            array_agg(a.source_id ORDER BY COALESCE(a.published_at, a.added_at), a.source_id) AS source_ids,
-            max(k.at) AS last_at,
+            array_agg(DISTINCT a.publication ORDER BY a.publication) FILTER (WHERE ((a.publication IS NOT NULL) AND (t.delay > '00:00:00'::interval))) AS publications,
+            array_agg(DISTINCT a.publication ORDER BY a.publication) FILTER (WHERE ((a.publication IS NOT NULL) AND ((t.delay > '00:00:00'::interval) IS NOT TRUE))) AS undated,
+            array_agg(a.source_id ORDER BY a.known_at, a.source_id) AS source_ids,
+            max(a.known_at) AS last_at,
             bool_and((t.delay IS NOT NULL)) AS times_known
-           FROM ((dedup.marked_article a
+           FROM (dedup.marked_article a
              CROSS JOIN LATERAL ( SELECT
                         CASE
-                            WHEN ((a.published_at >= '1605-01-01 00:00:00+00'::timestamp with time zone) AND ((a.published_at - a.added_at) <= '24:00:00'::interval)) THEN a.published_at
-                            ELSE NULL::timestamp with time zone
-                        END AS at,
-                        CASE
-                            WHEN ((c.published_at >= '1605-01-01 00:00:00+00'::timestamp with time zone) AND ((c.published_at - c.added_at) <= '24:00:00'::interval)) THEN c.published_at
-                            ELSE NULL::timestamp with time zone
-                        END AS original_at) k)
-             CROSS JOIN LATERAL ( SELECT
-                        CASE
-                            WHEN ((((k.at AT TIME ZONE 'UTC'::text))::date <> ((k.original_at AT TIME ZONE 'UTC'::text))::date) OR ((k.at <> date_trunc('day'::text, k.at, 'UTC'::text)) AND (k.original_at <> date_trunc('day'::text, k.original_at, 'UTC'::text)))) THEN (k.at - k.original_at)
-                            ELSE NULL::interval
+                            WHEN ((a.known_at <> date_trunc('day'::text, a.known_at, 'UTC'::text)) AND (c.known_at <> date_trunc('day'::text, c.known_at, 'UTC'::text))) THEN NULLIF((a.known_at - c.known_at), '00:00:00'::interval)
+                            ELSE NULLIF((date_trunc('day'::text, a.known_at, 'UTC'::text) - date_trunc('day'::text, c.known_at, 'UTC'::text)), '00:00:00'::interval)
                         END AS delay) t)
           WHERE (a.duplicate_of = c.id)) d)
   WHERE (c.status <> 'duplicate'::text);
@@ -2302,29 +2285,20 @@ SELECT a.id,
     a.reason,
     a.title,
     a.publication,
-    k.at AS appeared_at,
+    a.known_at AS appeared_at,
         CASE
-            WHEN ((a.id = c.id) AND (k.at IS NOT NULL)) THEN '00:00:00'::interval
+            WHEN ((a.id = c.id) AND (a.known_at IS NOT NULL)) THEN '00:00:00'::interval
             ELSE t.delay
         END AS delay,
     a.archived,
-    ((t.delay IS NOT NULL) OR ((a.id = c.id) AND (k.at IS NOT NULL))) AS times_known,
+    ((t.delay IS NOT NULL) OR ((a.id = c.id) AND (a.known_at IS NOT NULL))) AS times_known,
     a.byline
-   FROM (((dedup.marked_article a
-     JOIN dedup.article c ON ((c.id = COALESCE(a.duplicate_of, a.id))))
+   FROM ((dedup.marked_article a
+     JOIN dedup.marked_article c ON ((c.id = COALESCE(a.duplicate_of, a.id))))
      CROSS JOIN LATERAL ( SELECT
                 CASE
-                    WHEN ((a.published_at >= '1605-01-01 00:00:00+00'::timestamp with time zone) AND ((a.published_at - a.added_at) <= '24:00:00'::interval)) THEN a.published_at
-                    ELSE NULL::timestamp with time zone
-                END AS at,
-                CASE
-                    WHEN ((c.published_at >= '1605-01-01 00:00:00+00'::timestamp with time zone) AND ((c.published_at - c.added_at) <= '24:00:00'::interval)) THEN c.published_at
-                    ELSE NULL::timestamp with time zone
-                END AS original_at) k)
-     CROSS JOIN LATERAL ( SELECT
-                CASE
-                    WHEN ((((k.at AT TIME ZONE 'UTC'::text))::date <> ((k.original_at AT TIME ZONE 'UTC'::text))::date) OR ((k.at <> date_trunc('day'::text, k.at, 'UTC'::text)) AND (k.original_at <> date_trunc('day'::text, k.original_at, 'UTC'::text)))) THEN (k.at - k.original_at)
-                    ELSE NULL::interval
+                    WHEN ((a.known_at <> date_trunc('day'::text, a.known_at, 'UTC'::text)) AND (c.known_at <> date_trunc('day'::text, c.known_at, 'UTC'::text))) THEN NULLIF((a.known_at - c.known_at), '00:00:00'::interval)
+                    ELSE NULLIF((date_trunc('day'::text, a.known_at, 'UTC'::text) - date_trunc('day'::text, c.known_at, 'UTC'::text)), '00:00:00'::interval)
                 END AS delay) t);
 --- view similar_pair
 CREATE OR REPLACE VIEW dedup.similar_pair AS
@@ -2385,45 +2359,64 @@ SELECT a.id AS article_id,
 CREATE OR REPLACE VIEW dedup.publication_overlap AS
 SELECT
         CASE
-            WHEN times_known THEN copier
-            ELSE LEAST(copier, original)
+            WHEN p.later THEN p.copier
+            ELSE p.original
         END AS publication,
         CASE
-            WHEN times_known THEN original
-            ELSE GREATEST(copier, original)
+            WHEN p.later THEN p.original
+            ELSE p.copier
         END AS original_publication,
     count(*) AS duplicates,
-    avg(score) AS mean_score,
-    (percentile_cont((0.5)::double precision) WITHIN GROUP (ORDER BY ((EXTRACT(epoch FROM delay))::double precision)) * '00:00:01'::interval) AS median_delay,
-    times_known
+    avg(p.score) AS mean_score,
+    (percentile_cont((0.5)::double precision) WITHIN GROUP (ORDER BY ((abs(EXTRACT(epoch FROM p.delay)))::double precision)) * '00:00:01'::interval) AS median_delay,
+    true AS times_known
    FROM ( SELECT COALESCE(duplicate.publication, ''::text) AS copier,
             COALESCE(duplicate.original_publication, ''::text) AS original,
             duplicate.score,
             duplicate.delay,
-            duplicate.times_known
-           FROM dedup.duplicate) p
+            (duplicate.delay > '00:00:00'::interval) AS later
+           FROM dedup.duplicate
+          WHERE duplicate.times_known) p
   GROUP BY
         CASE
-            WHEN times_known THEN copier
-            ELSE LEAST(copier, original)
+            WHEN p.later THEN p.copier
+            ELSE p.original
         END,
         CASE
-            WHEN times_known THEN original
-            ELSE GREATEST(copier, original)
-        END, times_known;
+            WHEN p.later THEN p.original
+            ELSE p.copier
+        END
+UNION ALL
+ SELECT a.publication,
+    b.publication AS original_publication,
+    count(*) AS duplicates,
+    NULL::double precision AS mean_score,
+    NULL::interval AS median_delay,
+    false AS times_known
+   FROM (( SELECT DISTINCT shared_article.story_id,
+            COALESCE(shared_article.publication, ''::text) AS publication
+           FROM dedup.shared_article
+          WHERE (shared_article.was_first IS NULL)) a
+     JOIN ( SELECT DISTINCT shared_article.story_id,
+            COALESCE(shared_article.publication, ''::text) AS publication
+           FROM dedup.shared_article
+          WHERE (shared_article.was_first IS NULL)) b ON (((b.story_id = a.story_id) AND (b.publication > a.publication))))
+  GROUP BY a.publication, b.publication;
 --- view daily_mark
 CREATE OR REPLACE VIEW dedup.daily_mark AS
-SELECT ((COALESCE(published_at, added_at) AT TIME ZONE 'UTC'::text))::date AS day,
+SELECT ((a.known_at AT TIME ZONE 'UTC'::text))::date AS day,
     count(*) AS articles,
-    count(*) FILTER (WHERE (status = 'unique'::text)) AS unique_articles,
-    count(*) FILTER (WHERE (status = 'similar'::text)) AS similar_articles,
-    count(*) FILTER (WHERE (status = 'duplicate'::text)) AS duplicates,
-    count(*) FILTER (WHERE (status = 'pending'::text)) AS pending,
-    count(*) FILTER (WHERE (status = 'failed'::text)) AS failed,
-    count(*) FILTER (WHERE stale) AS stale,
-    count(*) FILTER (WHERE archived) AS archived
-   FROM dedup.marked_article
-  GROUP BY (((COALESCE(published_at, added_at) AT TIME ZONE 'UTC'::text))::date);
+    count(*) FILTER (WHERE (a.status = 'unique'::text)) AS unique_articles,
+    count(*) FILTER (WHERE (a.status = 'similar'::text)) AS similar_articles,
+    count(*) FILTER (WHERE (a.status = 'duplicate'::text)) AS duplicates,
+    count(*) FILTER (WHERE (a.status = 'pending'::text)) AS pending,
+    count(*) FILTER (WHERE (a.status = 'failed'::text)) AS failed,
+    count(*) FILTER (WHERE a.stale) AS stale,
+    count(*) FILTER (WHERE a.archived) AS archived,
+    count(*) FILTER (WHERE ((s.id IS NOT NULL) AND (s.was_first IS NULL))) AS first_unknown
+   FROM (dedup.marked_article a
+     LEFT JOIN dedup.shared_article s ON ((s.id = a.id)))
+  GROUP BY (((a.known_at AT TIME ZONE 'UTC'::text))::date);
 --- view mark
 CREATE OR REPLACE VIEW dedup.mark AS
 SELECT a.id,
@@ -2501,11 +2494,13 @@ SELECT v.id,
     b.source_id AS before_source_id,
     a.title,
     a.publication,
+    a.known_at AS appeared_at,
+    c.archived,
+    (
         CASE
-            WHEN ((a.published_at >= '1605-01-01 00:00:00+00'::timestamp with time zone) AND ((a.published_at - a.added_at) <= '24:00:00'::interval)) THEN a.published_at
-            ELSE NULL::timestamp with time zone
-        END AS appeared_at,
-    c.archived
+            WHEN ((a.known_at <> date_trunc('day'::text, a.known_at, 'UTC'::text)) AND (b.known_at <> date_trunc('day'::text, b.known_at, 'UTC'::text))) THEN NULLIF((a.known_at - b.known_at), '00:00:00'::interval)
+            ELSE NULLIF((date_trunc('day'::text, a.known_at, 'UTC'::text) - date_trunc('day'::text, b.known_at, 'UTC'::text)), '00:00:00'::interval)
+        END IS NOT NULL) AS times_known
    FROM ((((dedup.article_mark c
      CROSS JOIN LATERAL ( SELECT c.id,
             (1)::bigint AS version,
@@ -2524,9 +2519,36 @@ SELECT v.id,
             (1 + row_number() OVER w),
             lag(k.id, 1, c.id) OVER w AS lag
            FROM (dedup.article_mark k
-             JOIN dedup.article s ON ((s.id = k.id)))
+             CROSS JOIN LATERAL ( SELECT s_1.id,
+                    s_1.source_id,
+                    s_1.url,
+                    s_1.title,
+                    s_1.publication,
+                    s_1.published_at,
+                    s_1.added_at,
+                    s_1."time",
+                    s_1.language,
+                    s_1.text,
+                    s_1.revision,
+                    s_1.attachment_id,
+                    s_1.text_hash,
+                    s_1.status,
+                    s_1.stale,
+                    s_1.takes_part,
+                    s_1.duplicate_of,
+                    s_1.score,
+                    s_1.reason,
+                    s_1.limit_fired,
+                    s_1.marked_at,
+                    s_1.archived,
+                    s_1.kept,
+                    s_1.byline,
+                    s_1.known_at
+                   FROM dedup.marked_article s_1
+                  WHERE (s_1.id = k.id)
+                 OFFSET 0) s)
           WHERE (k.duplicate_of = c.id)
-          WINDOW w AS (ORDER BY k."time", s.source_id)) v)
+          WINDOW w AS (ORDER BY s.known_at, s.source_id)) v)
      JOIN dedup.article o ON ((o.id = c.id)))
      CROSS JOIN LATERAL ( SELECT a_1.id,
             a_1.source_id,
@@ -2535,16 +2557,30 @@ SELECT v.id,
             a_1.publication,
             a_1.published_at,
             a_1.added_at,
+            a_1."time",
             a_1.language,
             a_1.text,
             a_1.revision,
             a_1.attachment_id,
-            a_1.text_hash
-           FROM dedup.article a_1
+            a_1.text_hash,
+            a_1.status,
+            a_1.stale,
+            a_1.takes_part,
+            a_1.duplicate_of,
+            a_1.score,
+            a_1.reason,
+            a_1.limit_fired,
+            a_1.marked_at,
+            a_1.archived,
+            a_1.kept,
+            a_1.byline,
+            a_1.known_at
+           FROM dedup.marked_article a_1
           WHERE (a_1.id = v.id)
          OFFSET 0) a)
-     LEFT JOIN LATERAL ( SELECT b_1.source_id
-           FROM dedup.article b_1
+     LEFT JOIN LATERAL ( SELECT b_1.source_id,
+            b_1.known_at
+           FROM dedup.marked_article b_1
           WHERE (b_1.id = v.before_id)
          OFFSET 0) b ON (true))
   WHERE (c.status <> 'duplicate'::text);
@@ -2567,7 +2603,8 @@ SELECT v.id,
     p.later,
     (EXISTS ( SELECT
            FROM dedup.common_sentence s
-          WHERE ((s.sentence_hash = p.earlier_hash) OR (s.sentence_hash = p.later_hash)))) AS common
+          WHERE ((s.sentence_hash = p.earlier_hash) OR (s.sentence_hash = p.later_hash)))) AS common,
+    v.times_known
    FROM ((((dedup.story_version v
      CROSS JOIN LATERAL ( SELECT c_1.article_id,
             c_1.before_id,
@@ -2600,14 +2637,18 @@ SELECT q.sentence_hash,
     (c.sentence_hash IS NOT NULL) AS common,
     (q.words ~ '["«»„“”「」『』]'::text) AS speech,
     a.source_id,
-    a.publication,
         CASE
-            WHEN ((a.published_at >= '1605-01-01 00:00:00+00'::timestamp with time zone) AND ((a.published_at - a.added_at) <= '24:00:00'::interval)) THEN a.published_at
+            WHEN q.first_known THEN a.publication
+            ELSE NULL::text
+        END AS publication,
+        CASE
+            WHEN q.first_known THEN a.known_at
             ELSE NULL::timestamp with time zone
         END AS appeared_at,
-    q.counted_at
+    q.counted_at,
+    q.first_known
    FROM ((dedup.quoted_sentence q
-     JOIN dedup.article a ON (((a.id = q.article_id) AND (a.revision = q.revision))))
+     JOIN dedup.marked_article a ON (((a.id = q.article_id) AND (a.revision = q.revision))))
      LEFT JOIN dedup.common_sentence c ON ((c.sentence_hash = q.sentence_hash)));
 --- view article_credit
 CREATE OR REPLACE VIEW dedup.article_credit AS
@@ -2658,6 +2699,39 @@ SELECT COALESCE(a.publication, ''::text) AS publication,
              JOIN dedup.agency g ON ((g.name = t.agency)))
           GROUP BY t.article_id) c ON ((c.article_id = a.id)))
   GROUP BY COALESCE(a.publication, ''::text);
+--- view shared_article
+CREATE OR REPLACE VIEW dedup.shared_article AS
+SELECT id,
+    story_id,
+    publication,
+        CASE
+            WHEN later THEN false
+            WHEN (count(*) FILTER (WHERE (later IS NOT TRUE)) OVER (PARTITION BY story_id) = 1) THEN true
+            ELSE NULL::boolean
+        END AS was_first
+   FROM ( SELECT a.id,
+            m.story_id,
+            a.publication,
+            (a.known_at > min(
+                CASE
+                    WHEN (a.known_at <> date_trunc('day'::text, a.known_at, 'UTC'::text)) THEN a.known_at
+                    ELSE ((a.known_at + '24:00:00'::interval) - '00:00:00.000001'::interval)
+                END) OVER (PARTITION BY m.story_id)) AS later
+           FROM (( SELECT article_mark.duplicate_of AS story_id,
+                    article_mark.id
+                   FROM dedup.article_mark
+                  WHERE (article_mark.duplicate_of IS NOT NULL)
+                UNION ALL
+                 SELECT DISTINCT article_mark.duplicate_of,
+                    article_mark.duplicate_of
+                   FROM dedup.article_mark
+                  WHERE (article_mark.duplicate_of IS NOT NULL)) m
+             CROSS JOIN LATERAL ( SELECT marked_article.id,
+                    marked_article.publication,
+                    marked_article.known_at
+                   FROM dedup.marked_article
+                  WHERE (marked_article.id = m.id)
+                 OFFSET 0) a)) p;
 --- trigger agency_changed of agency
 CREATE OR REPLACE TRIGGER agency_changed AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON dedup.agency FOR EACH STATEMENT EXECUTE FUNCTION dedup.agency_changed();
 --- trigger article_attached_delete of article

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from datetime import time as midnight
 from typing import Protocol
 
 LONGEST_LINE = 300  # Maximum number of characters of a title or of an outlet's name on a page
@@ -24,8 +25,8 @@ def counted(count: int, one: str, more: str | None = None) -> str:
 
 
 def moment(time: datetime) -> str:
-    """Return a time without seconds: `2026-03-12 06:10`."""
-    return f"{time:%Y-%m-%d %H:%M}"
+    """Return a time without seconds: `2026-03-12 06:10`; at 00:00:00, a date without an hour, the date."""
+    return f"{time:%Y-%m-%d}" if time.time() == midnight() else f"{time:%Y-%m-%d %H:%M}"
 
 
 def long_day(day: date) -> str:

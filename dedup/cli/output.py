@@ -26,6 +26,7 @@ from dedup.base.answer import Answer, plain
 from dedup.base.printable import as_json, guarded, printable_lines
 from dedup.base.printable import printable as printable
 from dedup.base.schema import program
+from dedup.base.words import moment
 from dedup.base.words import size as size
 
 UNBOUNDED = 1_000_000_000  # Width if stdout is not a terminal: programs need whole lines
@@ -195,7 +196,7 @@ def cell(value: Any, *, raw: bool = False) -> Text:
     if isinstance(value, int):
         return Text(f"{value:,}")
     if isinstance(value, datetime):
-        return Text(f"{value:%Y-%m-%d %H:%M}")
+        return Text(moment(value))
     # The cell is a Text, because Rich would read [brackets] in a str as markup.
     text = _LINE_ENDS.sub(" ", str(value)) if raw else printable(str(value))
     return Text(text, style=_STYLES.get(text, ""))

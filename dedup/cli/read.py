@@ -157,7 +157,7 @@ def show(
         article.publication,
         article.byline,
         named and f"credit: {named}",
-        f"{time:%Y-%m-%d %H:%M} UTC",
+        time and f"{output.cell(time)} UTC",
         article.language,
         article.url,
         *(f"{name}: {value if isinstance(value, str) else dumps(value)}" for name, value in kept.items()),
@@ -173,7 +173,7 @@ def show(
         output.table(
             f"its story: {counted(len(story.articles), 'article')}, the original first",
             ("id", "publication", "published", "status", "score", "reason"),
-            ((m.id, m.publication, m.time, status, m.score, m.reason) for status, m in members),
+            ((m.id, m.publication, m.time or "unknown", status, m.score, m.reason) for status, m in members),
             ("score", "published"),
             raw=raw,
         )

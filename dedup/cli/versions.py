@@ -52,7 +52,8 @@ def versions(
         COLUMNS,
         (
             (
-                *(one.version, one.id, one.publication, one.time, numbers.get(one.before or "")),
+                *(one.version, one.id, one.publication, one.time if one.published else "unknown"),
+                numbers.get(one.before or ""),
                 *(one.count(kind) if one.before else None for kind in KINDS),
             )
             for one in (*found.versions, *found.updates)

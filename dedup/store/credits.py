@@ -43,7 +43,8 @@ class PublicationCredits(Answer):
     agency_copy: int  # number of articles that count in `credited`, or share a story with such an article
     share: float  # `agency_copy` divided by `articles`
     settled: int  # number of unique and similar articles and duplicates
-    own: int  # number of unique and similar articles that are not the text of another agency
+    own: int  # number of articles that were the first of their story, and are not the text of another agency
+    own_at_most: int  # the same with articles of which times do not tell whether they were the first
 
 
 def make_reader(cursor: Cursor) -> CreditReader:

@@ -69,5 +69,5 @@ WHERE o.source_id = ANY (%(source_ids)s) AND c.kind = 'text' GROUP BY 1, 2 ORDER
 
 -- name: publications
 -- Return for each publication the number and share of articles that come from news agencies.
-SELECT publication, articles, credited, agency_copy, share, settled, own FROM dedup.publication_credit
+SELECT publication, articles, credited, agency_copy, share, settled, own, own_at_most FROM dedup.publication_credit
 ORDER BY agency_copy DESC, publication

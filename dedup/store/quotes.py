@@ -19,13 +19,17 @@ MAX_QUOTES = 100_000  # Maximum number of stored quotes, about 20 MB; quotes wit
 
 @dataclass(frozen=True, slots=True)
 class CountedQuote:
-    """A sentence that enough outlets share. `carrier`: id of the article whose wording is stored."""
+    """A sentence that enough outlets share. `carrier`: id of the article whose wording is stored.
+
+    `first_known`: the carrier is known to be the earliest article with the sentence.
+    """
 
     sentence_hash: int
     outlets: int
     stories: int
     articles: int
     carrier: int
+    first_known: bool
 
 
 def schedule(cursor: Cursor, minutes: int, outlets: int) -> None:
@@ -64,6 +68,7 @@ def replace(cursor: Cursor, counted: Sequence[CountedQuote], words: Mapping[int,
             "stories": [one.stories for one in kept],
             "articles": [one.articles for one in kept],
             "carriers": bigints([one.carrier for one in kept]),
+            "firsts": [one.first_known for one in kept],
             "revisions": [words[one.sentence_hash][0] for one in kept],
             "words": [words[one.sentence_hash][1] for one in kept],
         },

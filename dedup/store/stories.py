@@ -22,8 +22,8 @@ BEGINNING = 4_000  # Maximum number of characters read to find first words; HTML
 
 def known(row: str) -> str:
     """Return SQL for the time of publication of the article in `row`; null if missing or implausible."""
-    # The views (`migrations/sql/browsing.sql`) use the same condition. In canonical order the time of storing
-    # replaces a missing or implausible time (docs/semantics.md, sections 5 and 7).
+    # The view `marked_article` uses the same condition. In canonical order the time of storing replaces a
+    # missing or implausible time (docs/semantics.md, sections 5 and 7).
     return (
         f"CASE WHEN {row}.published_at >= '1605-01-01 00:00:00+00'"
         f" AND {row}.published_at - {row}.added_at <= interval '24 hours' THEN {row}.published_at END"
@@ -32,11 +32,11 @@ def known(row: str) -> str:
 
 def delay(at: str, first: str) -> str:
     """Return SQL for the interval from the time `first` to the time `at`; null if their order is unknown."""
-    # A time of 00:00:00 UTC means that only the day is known.
+    # A time of 00:00:00 UTC means that only the day is known; then the interval has whole days.
+    days = [f"date_trunc('day', {time}, 'UTC')" for time in (at, first)]
     return (
-        f"CASE WHEN ({at} AT TIME ZONE 'UTC')::date <> ({first} AT TIME ZONE 'UTC')::date"
-        f" OR ({at} <> date_trunc('day', {at}, 'UTC') AND {first} <> date_trunc('day', {first}, 'UTC'))"
-        f" THEN {at} - {first} END"
+        f"nullif(CASE WHEN {at} <> {days[0]} AND {first} <> {days[1]} THEN {at} - {first}"
+        f" ELSE {days[0]} - {days[1]} END, interval '0')"
     )
 
 
@@ -45,7 +45,7 @@ def delay_between(at: datetime | None, first: datetime | None) -> timedelta | No
     if at is None or first is None:
         return None
     by_day = time() in (at.time(), first.time())
-    return None if by_day and at.date() == first.date() else at - first
+    return (at.date() - first.date() if by_day else at - first) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class StoryArticle(Answer):
     id: str  # its source_id
     title: str | None
     publication: str | None
-    time: datetime  # of publication (if unknown, of storing), in UTC
+    time: datetime | None  # of publication, in UTC; None if unknown
     status: str
     stale: bool  # a backfill must settle the article again
     score: float | None
@@ -69,7 +69,7 @@ class Story(Answer):
     """An original with its duplicates."""
 
     original: StoryArticle
-    copies: tuple[StoryArticle, ...]  # in the order of time
+    copies: tuple[StoryArticle, ...]  # in the order of time, undated ones last
 
     @property
     def articles(self) -> tuple[StoryArticle, ...]:
@@ -88,10 +88,10 @@ class StorySummary(Answer):
     title: str | None
     publication: str | None
     copies: int
-    copied_by: tuple[str, ...]  # publications of duplicates whose delay is known, sorted by name
+    copied_by: tuple[str, ...]  # publications of duplicates known to be later, sorted by name
     first_at: datetime | None  # when the original was published, in UTC, if known
     last_at: datetime | None  # when the last article was published
-    also_in: tuple[str, ...] = ()  # publications of duplicates whose delay is unknown
+    also_in: tuple[str, ...] = ()  # publications of the other duplicates
     times_known: bool = False  # every duplicate has a known delay
     first_words: str | None = field(default=None, repr=False)  # of the original, if it has no title
 
@@ -113,7 +113,7 @@ class Reprints(Answer):
 def story(cursor: Cursor, source_id: str) -> Story:
     """Return the story of an article. Raises NotFoundError: it is not stored."""
     prefer_indexes(cursor)
-    rows = cursor.execute(_sql("story"), {"source_id": source_id}).fetchall()
+    rows = cursor.execute(_sql("story", known=known("m")), {"source_id": source_id}).fetchall()
     if not rows:
         raise NotFoundError.of(source_id)
     first_words = find_first_words(cursor, ((id, title) for id, title, *_ in rows))

@@ -16,9 +16,9 @@ SELECT top.source_id, top.title, top.publication, top.copies, d.copied_by, top.f
        CASE WHEN d.times_known THEN greatest(top.first_at, d.last_at) END, d.also_in, d.times_known
 FROM top CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(DISTINCT publication ORDER BY publication)
-                    FILTER (WHERE publication IS NOT NULL AND delay IS NOT NULL), '{}') AS copied_by,
+                    FILTER (WHERE publication IS NOT NULL AND delay > interval '0'), '{}') AS copied_by,
            coalesce(array_agg(DISTINCT publication ORDER BY publication)
-                    FILTER (WHERE publication IS NOT NULL AND delay IS NULL), '{}') AS also_in,
+                    FILTER (WHERE publication IS NOT NULL AND (delay > interval '0') IS NOT TRUE), '{}') AS also_in,
            bool_and(delay IS NOT NULL) AS times_known, max(at) AS last_at
     FROM (SELECT m.*, at, ${delay} AS delay
           FROM (SELECT id FROM dedup.article_mark WHERE duplicate_of = top.id OFFSET 0) AS copy
@@ -42,7 +42,7 @@ WITH original AS (
     SELECT copy.id FROM original
     CROSS JOIN LATERAL (SELECT id FROM dedup.article_mark WHERE duplicate_of = original.id OFFSET 0) AS copy
 )
-SELECT m.source_id, m.title, m.publication, coalesce(m.published_at, m.added_at), m.status, m.stale, m.score, m.reason,
+SELECT m.source_id, m.title, m.publication, ${known}, m.status, m.stale, m.score, m.reason,
        c.agencies, c.places, c.kinds
 FROM told CROSS JOIN LATERAL (SELECT * FROM dedup.mark WHERE id = told.id OFFSET 0) AS m
 CROSS JOIN LATERAL (
@@ -50,7 +50,7 @@ CROSS JOIN LATERAL (
            coalesce(array_agg(place ORDER BY agency), '{}') AS places,
            coalesce(array_agg(kind ORDER BY agency), '{}') AS kinds
     FROM (SELECT agency, place, kind FROM dedup.article_credit WHERE article_id = told.id OFFSET 0) AS found) AS c
-ORDER BY m.duplicate_of IS NOT NULL, coalesce(m.published_at, m.added_at), m.source_id
+ORDER BY m.duplicate_of IS NOT NULL, ${known}, m.source_id
 
 -- name: beginnings
 -- Return the beginnings of texts. OFFSET 0 forces index lookups, even with outdated statistics.

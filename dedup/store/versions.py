@@ -52,6 +52,7 @@ class AlterationRow(TypedDict):
     earlier: str | None  # the sentence in the version before; None if it was added
     later: str | None  # the sentence in the version; None if it was removed
     common: bool  # a common sentence, which scores ignore
+    times_known: bool  # times tell which version was first
 
 
 def load_versions(cursor: Cursor, source_id: str) -> list[VersionRow]:

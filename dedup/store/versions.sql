@@ -19,7 +19,7 @@ CROSS JOIN LATERAL (
     ORDER BY version LIMIT %(limit)s) AS v
 JOIN dedup.article a ON a.id = v.id
 WHERE s.own OR v.before_id = (SELECT id FROM story)
-ORDER BY NOT s.own, CASE WHEN s.own THEN v.version ELSE 0 END, coalesce(a.published_at, a.added_at), v.source_id
+ORDER BY NOT s.own, CASE WHEN s.own THEN v.version ELSE 0 END, v.appeared_at, v.source_id
 
 -- name: present
 -- Versions that have a version before them, with the revisions of both.
@@ -55,5 +55,5 @@ DELETE FROM dedup.compared_version WHERE article_id IN (
 -- name: alterations
 -- Return every stored alteration, story by story.
 SELECT story_source_id AS story, source_id AS id, version, before_source_id AS before, publication, appeared_at,
-       position, kind, earlier, later, common
+       position, kind, earlier, later, common, times_known
 FROM dedup.alteration ORDER BY story_source_id, version, position

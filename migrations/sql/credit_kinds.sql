@@ -59,9 +59,13 @@ CREATE OR REPLACE VIEW dedup.publication_credit AS
 SELECT coalesce(a.publication, '') AS publication, count(*) AS articles, count(*) FILTER (WHERE c.credited) AS credited,
        count(c.article_id) AS agency_copy, count(c.article_id)::double precision / count(*) AS share,
        count(*) FILTER (WHERE k.status IN ('unique', 'similar', 'duplicate')) AS settled,
-       count(*) FILTER (WHERE k.status IN ('unique', 'similar') AND (c.article_id IS NULL OR c.own)) AS own
+       count(*) FILTER (WHERE k.status IN ('unique', 'similar', 'duplicate') AND (c.article_id IS NULL OR c.own)
+                        AND (s.id IS NULL OR s.was_first)) AS own,
+       count(*) FILTER (WHERE k.status IN ('unique', 'similar', 'duplicate') AND (c.article_id IS NULL OR c.own)
+                        AND s.was_first IS NOT FALSE) AS own_at_most
 FROM dedup.article a
 JOIN dedup.article_mark k ON k.id = a.id
+LEFT JOIN dedup.shared_article s ON s.id = a.id
 LEFT JOIN (
     SELECT t.article_id, bool_or(t.credited) AS credited,
            bool_or(lower(t.publication) IN (SELECT lower(unnest(g.spellings || g.name)))) AS own
@@ -69,4 +73,5 @@ LEFT JOIN (
     GROUP BY t.article_id) AS c ON c.article_id = a.id
 GROUP BY 1;
 COMMENT ON COLUMN dedup.publication_credit.settled IS 'Its articles that are unique, similar or duplicates.';
-COMMENT ON COLUMN dedup.publication_credit.own IS 'The unique and similar ones that are no agency''s text, or its own: the publication is that agency.';
+COMMENT ON COLUMN dedup.publication_credit.own IS 'Those that were the first of their story, and are no agency''s text, or its own: the publication is that agency.';
+COMMENT ON COLUMN dedup.publication_credit.own_at_most IS 'The same with articles of which times do not tell whether they were the first.';

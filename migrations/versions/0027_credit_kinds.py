@@ -7,7 +7,7 @@ from pathlib import Path
 from dedup.db.migrate import refuse_downgrade, run_file
 
 revision = "0027"
-down_revision = "0024"
+down_revision = "0026"
 
 SQL = Path(__file__).parent.parent / "sql"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any, get_args
 
 from markupsafe import Markup
@@ -85,8 +85,8 @@ def asked(dd: Deduplicator, given: Fields, days: int | None, *, by: bool = True)
     """Return the range and filters of a query. `days`: length of the default range; None: whole corpus."""
     first, last = day_of(given["first"]), day_of(given["last"])
     if first is None and last is None and days is not None and not given["whole"]:
-        last = dd.browsing.newest_day() or datetime.now(UTC).date()
-        first = moved(last, timedelta(days=1 - days))
+        last = dd.browsing.newest_day()  # without dated articles, the range is the whole corpus
+        first = moved(last, timedelta(days=1 - days)) if last else None
     elif last is None:
         last = first
     grouping: Any = given["by"] or None if by else None
@@ -138,9 +138,10 @@ def heading_of(first: date | None, last: date | None) -> str:
 def day_values(day: Day, what: Asked | None = None) -> dict[str, Any]:
     """Return the template values of a range of days. With the query `what`, each period links to its page."""
     hours = [Bar(f"{hour:02}", count) for hour, count in enumerate(day.hours)]
+    rows = [(f"{bar.label}:00", f"{bar.value:,}") for bar in hours]
     pictures = {
         "hours": bars(hours, "Articles by hour of the day", "hours"),
-        "hour_rows": [(f"{bar.label}:00", f"{bar.value:,}") for bar in hours],
+        "hour_rows": [*rows, *([("no hour", f"{day.no_hour:,}")] if day.no_hour else [])],
         **period_pictures("/", day, what),
     }
     heading = heading_of(day.first, day.last)
@@ -158,9 +159,9 @@ def period_pictures(path: str, page: Figures, what: Asked | None) -> dict[str, A
     caption = f"Articles by {page.by}"
     return {
         "periods": bars(drawn, caption, "periods") if len(drawn) > 1 else None,
-        "period_heads": (page.by.capitalize(), "Articles", "Share of originals", "Duplicates"),
+        "period_heads": (page.by.capitalize(), "Articles", "Known originals", "Duplicates", "First unknown"),
         "period_rows": [
-            (name, f"{of.articles:,}", percent(of.share_new), f"{of.duplicate:,}")
+            (name, f"{of.articles:,}", percent(of.share_new), f"{of.duplicate:,}", f"{of.shared:,}")
             for name, (_, of) in zip(names, marks, strict=True)
         ],
         "period_caption": f"{caption}; the main colour shows originals",
@@ -191,11 +192,13 @@ def outlets(dd: Deduplicator, given: Fields) -> View:
     by = {(cell.original, cell.copier): cell for cell in matrix.cells}
     rows = []  # for each copied outlet: its name, and (cell, shade) for each copying outlet
     for original in matrix.outlets:
-        cells = [by.get((original, copier)) for copier in matrix.outlets]
-        shaded = [(c, min(HEAT, 1 + HEAT * (c.copies - 1) // most) if c else 0) for c in cells]
+        row = [by.get((original, copier)) for copier in matrix.outlets]
+        shaded = [(c, min(HEAT, 1 + HEAT * (c.copies - 1) // most) if c else 0) for c in row]
         rows.append((original, shaded))
-    ties = [Tie(line(c.original), line(c.copier), c.copies) for c in matrix.cells[:TIES]]
-    values = {"matrix": matrix, "rows": rows, "picture": tie_graph(ties), "ties": TIES, "asked": what}
+    cells = [cell for cell in (*matrix.cells, *matrix.shared) if cell.copier != cell.original]
+    ties = sorted(cells, key=lambda cell: -cell.copies)[:TIES]
+    picture = tie_graph([Tie(line(c.original), line(c.copier), c.copies, bool(c.median_delay)) for c in ties])
+    values = {"matrix": matrix, "rows": rows, "picture": picture, "ties": ties, "asked": what}
     return View("outlets.html.j2", values)
 
 

@@ -45,6 +45,7 @@ def prefixed(prefix: str, given: Mapping[str, str]) -> dict[str, str]:
 MARKS = under(
     "marks", columns("articles", "unique", "similar", "duplicate", "pending", "failed", "stale", "share_new")
 )
+MARKS["shared"] = "marks.shared"
 ARTICLE = {
     **columns("source_id", "title", "publication", "time", dated="published"),
     **columns("status", "stale", "archived", "duplicate_of", "score", "reason"),
@@ -113,7 +114,10 @@ TABLES: Mapping[str, tuple[PageTable, ...]] = {
         periods=(PERIODS, _periods),
         hours=(
             columns("hour", "articles"),
-            lambda day: [{"hour": hour, "articles": count} for hour, count in enumerate(day.hours)],
+            lambda day: [
+                {"hour": hour, "articles": count}
+                for hour, count in (*enumerate(day.hours), (None, day.no_hour))
+            ],
         ),
         biggest=STORY,
         fastest=STORY,
@@ -133,6 +137,7 @@ TABLES: Mapping[str, tuple[PageTable, ...]] = {
     "/outlets": tables(
         lambda dd, given: matrix_of(dd, given, ROWS)[1],
         cells=columns("copier", "original", "copies", median_delay_seconds="median_delay"),
+        shared=columns(one="copier", other="original", stories="copies"),
     ),
     "/outlet": tables(
         lambda dd, given: outlet_of(dd, given, ROWS)[1],

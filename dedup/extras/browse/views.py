@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import timedelta
 from typing import Any
 
 from dedup.api.deduplicator import Deduplicator
@@ -33,23 +34,21 @@ def story(dd: Deduplicator, given: Fields) -> View:
 def story_values(found: StoryPage, name: str = "timeline") -> dict[str, Any]:
     """Return the template values of a story. `name`: id prefix of the chart, unique on its page."""
     original = found.original.source_id
-    prints = [
-        Print(line(one.publication, "no outlet"), one.time, one.source_id == original)
+    dated = [
+        one
         for one in found.prints
         if found.original.published and (one.source_id == original or one.after(found.original) is not None)
     ]
-    first: dict[str, datetime] = {}
-    counts: dict[str, int] = {}
-    for one in prints:
-        first.setdefault(one.outlet, one.time)
-        counts[one.outlet] = counts.get(one.outlet, 0) + 1
-    began = min(first.values(), default=None)
+    prints = [Print(line(one.publication, "no outlet"), one.time, one.source_id == original) for one in dated]
+    first = {drawn.outlet: one for drawn, one in reversed([*zip(prints, dated, strict=True)])}
+    counts = Counter(drawn.outlet for drawn in prints)
+    delays = {one.source_id: one.after(found.original) for one in dated} | {original: timedelta(0)}
     return {
         "story": found,
         "picture": story_timeline(prints, name) if len(prints) > 1 else None,
         "picture_rows": [
-            (outlet, moment(time), later(time - began) if began else "", f"{counts[outlet]:,}")
-            for outlet, time in list(first.items())[:TIMELINE_ROWS]
+            (outlet, moment(first[outlet].time), later(delays[first[outlet].source_id]), f"{count:,}")
+            for outlet, count in list(counts.items())[:TIMELINE_ROWS]
         ],
         "outlets": len({one.publication for one in found.prints}),
     }

@@ -48,7 +48,7 @@ SCHEMAS: Mapping[TableName, pa.Schema] = {
         "source_id text, url text, title text, publication word, language word, published_at time,"
         " added_at time, status word, stale bool, story_source_id text, original_source_id text,"
         " score float, reason word, marked_at time, archived bool, byline text,"
-        " credits texts, kept text",
+        " was_first bool, credits texts, kept text",
     ),
     "duplicates": _schema(
         "source_id text, title text, publication word, published_at time, original_source_id text,"

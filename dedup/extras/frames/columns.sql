@@ -9,12 +9,19 @@ SELECT ${columns} FROM (${source}) AS page ORDER BY ${key}
 coalesce(published_at, added_at) >= %(since)s
 
 -- name: marks
--- Read the next articles with their marks.
-SELECT id, source_id, url, title, publication, published_at, added_at, language, status, stale, original_source_id,
+-- Read the next articles with their marks. Each story is looked up once, since it may have many articles.
+WITH page AS MATERIALIZED (
+    SELECT * FROM dedup.mark m WHERE id > %(id)s ${marks_since} ORDER BY id LIMIT ${limit}
+), shared AS MATERIALIZED (
+    SELECT id, was_first FROM dedup.shared_article
+    WHERE story_id = ANY (ARRAY(SELECT DISTINCT coalesce(duplicate_of, id) FROM page))
+)
+SELECT m.id, source_id, url, title, publication, published_at, added_at, language, status, stale, original_source_id,
        coalesce(original_source_id, source_id) AS story_source_id, score, reason, marked_at, archived, byline,
+       CASE WHEN s.id IS NOT NULL THEN s.was_first WHEN status IN ('unique', 'similar') THEN true END AS was_first,
        ARRAY(SELECT agency FROM dedup.article_credit WHERE article_id = m.id AND kind = 'text'
              ORDER BY agency) AS credits, kept::text AS kept
-FROM dedup.mark m WHERE id > %(id)s ${marks_since} ORDER BY id LIMIT ${limit}
+FROM page m LEFT JOIN shared s ON s.id = m.id
 
 -- name: count_marks
 -- Count the articles.
@@ -69,10 +76,10 @@ CROSS JOIN LATERAL (
                  ORDER BY agency) AS credits,
            count(*) AS copies, max(at) AS last_at, bool_and(delay IS NOT NULL) AS times_known,
            coalesce(array_agg(DISTINCT publication ORDER BY publication)
-                    FILTER (WHERE publication IS NOT NULL AND delay IS NOT NULL), '{}') AS copied_by,
+                    FILTER (WHERE publication IS NOT NULL AND delay > interval '0'), '{}') AS copied_by,
            coalesce(array_agg(DISTINCT publication ORDER BY publication)
-                    FILTER (WHERE publication IS NOT NULL AND delay IS NULL), '{}') AS also_in,
-           coalesce(array_agg(source_id ORDER BY coalesce(published_at, added_at), source_id), '{}')
+                    FILTER (WHERE publication IS NOT NULL AND (delay > interval '0') IS NOT TRUE), '{}') AS also_in,
+           coalesce(array_agg(source_id ORDER BY at, source_id), '{}')
                AS copy_source_ids
     FROM (SELECT m.*, at, ${delay} AS delay
           FROM (SELECT id FROM dedup.article_mark WHERE duplicate_of = c.id OFFSET 0) AS copy

@@ -131,10 +131,11 @@ class Tie:
     original: str
     copier: str
     copies: int
+    directed: bool = True
 
 
 def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
-    """Draw outlets on a circle, and lines from each outlet to its copiers. `name`: prefix of SVG ids."""
+    """Draw outlets on a circle, and arrows from each outlet to its copiers. `name`: prefix of SVG ids."""
     if not ties:
         return Markup("")
     outlets = list(dict.fromkeys(outlet for tie in ties for outlet in (tie.original, tie.copier)))
@@ -147,12 +148,14 @@ def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
             '<path class="head" d="M0 0L10 5L0 10Z"/></marker></defs>'
         ).format(name)
     ]
-    line = Markup('<path class="tie" stroke-width="{}" marker-end="url(#{}-head)" d="{}"/>')
+    line = Markup('<path class="tie" stroke-width="{}"{} d="{}"/>')
+    head = Markup(' marker-end="url(#{}-head)"').format(name)
     # Ties with the most copies come last, because SVG draws later lines on top.
     for tie in sorted(ties, key=lambda tie: tie.copies):
         if tie.original != tie.copier:
             width = coordinate(THINNEST + (THICKEST - THINNEST) * tie.copies / most)
-            parts.append(line.format(width, name, _way(places[tie.original], places[tie.copier])))
+            way = _way(places[tie.original], places[tie.copier])
+            parts.append(line.format(width, head if tie.directed else "", way))
     dot = Markup('<circle class="dot strong" cx="{}" cy="{}" r="5"/>')
     heights = _label_heights([*places.values()])
     for (outlet, (x, y, angle)), height in zip(places.items(), heights, strict=True):
@@ -161,7 +164,8 @@ def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
         place = coordinate(x + 12 * math.cos(angle)), coordinate(height)
         label = Markup('<text class="label {}" x="{}" y="{}">{}</text>')
         parts.append(label.format(side, *place, _cut_label(outlet)))
-    told = "; ".join(f"{tie.copier} from {tie.original}: {tie.copies:,}" for tie in ties[:10])
+    ways = [f"{tie.copier} {'from' if tie.directed else 'and'} {tie.original}" for tie in ties[:10]]
+    told = "; ".join(f"{way}: {tie.copies:,}" for way, tie in zip(ways, ties, strict=False))
     return _picture("ties", name, CIRCLE, "Who copies whom", told, parts)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, date, datetime, time, timedelta
 from statistics import median
 from typing import Any, get_args
 
@@ -117,6 +117,7 @@ class Row:
     text: str
     known_at: datetime | None
     language: str | None
+    shared: bool = False
 
     def after(self, other: Row) -> timedelta | None:
         return delay_between(self.known_at, other.known_at)
@@ -141,19 +142,35 @@ def rows(newsroom: Deduplicator) -> dict[int, Row]:
             f"SELECT {columns} reason, limit_fired, url, text, published_at, language"
             " FROM dedup.marked_article".encode()
         )
-        return {row[0]: Row(*row) for row in found.fetchall()}
+        every = [Row(*row) for row in found.fetchall()]
+    stories: dict[int, list[Row]] = defaultdict(list)
+    for row in every:
+        stories[row.duplicate_of or row.id].append(row)
+    return {row.id: replace(row, shared=is_shared(row, stories[row.duplicate_of or row.id])) for row in every}
+
+
+def later(one: Row, other: Row) -> bool:
+    after = one.after(other)
+    return after is not None and after > timedelta(0)
+
+
+def is_shared(row: Row, story: list[Row]) -> bool:
+    """Return whether an article, and also another one, may have been the first of their story."""
+    maybe = [one for one in story if not any(later(one, other) for other in story)]
+    return len(maybe) > 1 and row in maybe and row.status in ("unique", "similar", "duplicate")
 
 
 def within(rows: dict[int, Row], first: date, last: date) -> list[Row]:
-    """The articles of a range of days, the newest first."""
+    """The articles of a range of days by time of publication or storing, the newest first."""
     found = [row for row in rows.values() if first <= row.at.date() <= last]
     return sorted(found, key=lambda row: row.place, reverse=True)
 
 
 def tallied(rows: list[Row]) -> tuple[int, ...]:
-    counts = Counter(row.status for row in rows)
+    counts = Counter("shared" if row.shared else row.status for row in rows)
     names = ("unique", "similar", "duplicate", "pending", "failed")
-    return (len(rows), *(counts[name] for name in names), sum(row.stale for row in rows))
+    stale = sum(row.stale for row in rows)
+    return (len(rows), *(counts[name] for name in names), stale, counts["shared"])
 
 
 def values(marks: Any) -> tuple[int, ...]:
@@ -192,14 +209,16 @@ def test_a_day(
     counted: int,
 ) -> None:
     monkeypatch.setattr(counting, "COUNTED", counted)
-    found, more = within(rows, first, last)[:counted], len(within(rows, first, last)) > counted
+    read, more = within(rows, first, last)[:counted], len(within(rows, first, last)) > counted
     day = newsroom.browsing.day(first, last, by="day")
-    assert day.counted_from == (found[-1].at if more else None)
+    assert day.counted_from == (read[-1].at if more else None)
+    found = dated = [row for row in read if row.known_at]
     assert values(day.marks) == tallied(found)
-    dated = [row for row in found if row.known_at]
-    assert values(day.undated) == tallied([row for row in found if not row.known_at])
-    assert all(n == sum(row.at.hour == hour for row in dated) for hour, n in enumerate(day.hours))
-    start = found[-1].at.date() if more else first
+    assert day.undated == counting.Marks()
+    timed = [row for row in dated if row.at.time() != time()]
+    assert all(n == sum(row.at.hour == hour for row in timed) for hour, n in enumerate(day.hours))
+    assert day.no_hour == len(dated) - len(timed)
+    start = read[-1].at.date() if more else first
     days = [start + timedelta(days=n) for n in range((last - start).days + 1)]
     assert [period.first for period in day.periods] == days
     for period in day.periods:
@@ -224,25 +243,29 @@ def check_stories(day: Any, rows: dict[int, Row], found: list[Row]) -> None:
             copies[row.duplicate_of].append(row)
     counted = {row.id for row in found}
     reached = {}
+
+    def original_outlet(number: int) -> str:
+        return rows[number].outlet
+
     for number, of in copies.items():
         original = rows[number]
         first_at: dict[str, datetime] = {}
         for row in sorted(of, key=lambda row: row.place):
             after = row.after(original)
-            if row.outlet != original.outlet and after is not None and after >= timedelta(0):
+            if row.outlet != original.outlet and after is not None and after > timedelta(0):
                 first_at.setdefault(row.outlet, row.at)
         if number in counted and len(first_at) >= 3:
             reached[number] = sorted(first_at.values())[2] - original.at
     told = {
         rows[number].source_id: (
             len(of),
-            len({row.outlet for row in of}),
+            len({row.outlet for row in of} - {original_outlet(number)}),
             max(row.at for row in of) if all(row.known_at for row in of) else None,
             reached.get(number),
         )
         for number, of in copies.items()
     }
-    biggest = sorted(copies, key=lambda n: (-len(copies[n]), -len({r.outlet for r in copies[n]}), n))[:10]
+    biggest = sorted(copies, key=lambda n: (-len(copies[n]), -told[rows[n].source_id][1], n))[:10]
     fastest = sorted(reached, key=lambda n: (reached[n], -len(copies[n]), n))[:10]
     for lines, wanted in ((day.biggest, biggest), (day.fastest, fastest)):
         assert [line.original.source_id for line in lines] == [rows[number].source_id for number in wanted]
@@ -278,7 +301,7 @@ def test_the_whole_corpus(newsroom: Deduplicator, rows: dict[int, Row]) -> None:
     assert values(every.marks) == tallied(list(rows.values()))
     assert [period.first for period in every.periods] == [FIRST + timedelta(days=n) for n in range(DAYS)]
     until = newsroom.browsing.day(None, FIRST)
-    assert values(until.marks) == tallied(within(rows, date.min, FIRST))
+    assert values(until.marks) == tallied([row for row in within(rows, date.min, FIRST) if row.known_at])
     matrix = newsroom.browsing.outlets()
     assert matrix.copies == sum(row.duplicate_of is not None for row in rows.values())
 
@@ -354,7 +377,7 @@ def test_only_some_articles_are_counted(
     monkeypatch.setattr(counting, "COUNTED", counted)
     every = within(rows, FIRST, LAST)
     read = [row for row in every if only.get("publication") in (None, row.publication)]
-    found = [row for row in read[:counted] if only.get("language") in (None, row.language)]
+    found = [row for row in read[:counted] if only.get("language") in (None, row.language) and row.known_at]
     found = [row for row in found if only.get("credit") in (None, *credits_of(row))]
     day = newsroom.browsing.day(FIRST, LAST, **only)
     matrix = newsroom.browsing.outlets(FIRST, LAST, **only)
@@ -398,22 +421,29 @@ def test_an_outlet(newsroom: Deduplicator, rows: dict[int, Row], name: str, lang
     ids = {row.id for row in own if row.status in ("unique", "similar")}
     made = [(row, rows[row.duplicate_of]) for row in own if row.duplicate_of is not None]
     given_away = [(row, rows[row.duplicate_of]) for row in rows.values() if row.duplicate_of in ids]
+    maybe: dict[str | None, set[int]] = defaultdict(set)
+    of_own = {row.duplicate_of or row.id for row in own if row.shared}
+    for row in rows.values():
+        if row.shared and row.publication != name and (row.duplicate_of or row.id) in of_own:
+            maybe[cut(row.publication)].add(row.duplicate_of or row.id)
     for told, between, pairs, place in (
         (page.copies_from, page.delay_from, made, 1),
         (page.copied_by, page.delay_by, given_away, 0),
     ):
-        delays: dict[str | None, list[timedelta | None]] = defaultdict(list)
+        delays: dict[str | None, list[timedelta]] = defaultdict(list)
         for pair in pairs:
-            delays[cut(pair[place].publication)].append(pair[0].after(pair[1]))
-        assert {one.publication for one in told} == set(delays)
+            if later(*pair):
+                delays[cut(pair[place].publication)].append(pair[0].after(pair[1]) or timedelta(0))
+        assert {one.publication for one in told} == set(delays) | set(maybe)
         for one in told:
-            known = [delay for delay in delays[one.publication] if delay is not None]
-            assert (one.copies, one.undated) == (len(known), len(delays[one.publication]) - len(known))
+            known = delays[one.publication]
+            assert (one.copies, one.undated) == (len(known), len(maybe.get(one.publication, ())))
             assert one.median_delay == (middle(known))
-        totals = [one.copies + one.undated for one in told]
+        totals = [(one.copies, one.undated) for one in told]
         assert totals == sorted(totals, reverse=True)
-        others = [d for other, of in delays.items() if other != cut(name) for d in of if d is not None]
+        others = [d for other, of in delays.items() if other != cut(name) for d in of]
         assert between == (middle(others))
+    given_away = [pair for pair in given_away if later(*pair)]
     assert (page.copied_counted, page.more_copied) == (len(given_away), False)
     copies = Counter(original.id for _, original in given_away)
     biggest = sorted(copies, key=lambda id: (-copies[id], id))
@@ -427,7 +457,8 @@ def test_an_outlet(newsroom: Deduplicator, rows: dict[int, Row], name: str, lang
 
 def test_an_outlet_in_a_range(newsroom: Deduplicator, rows: dict[int, Row]) -> None:
     page = newsroom.browsing.outlet("Wire", FIRST, FIRST + timedelta(days=1), by="week")
-    wanted = [r for r in within(rows, FIRST, FIRST + timedelta(days=1)) if r.publication == "Wire"]
+    every = within(rows, FIRST, FIRST + timedelta(days=1))
+    wanted = [r for r in every if r.publication == "Wire" and r.known_at]
     assert (page.by, values(page.marks)) == ("week", tallied(wanted))
 
 
@@ -614,31 +645,43 @@ def test_who_copies_whom(
     matrix = newsroom.browsing.outlets(FIRST, LAST)
     found = within(rows, FIRST, LAST)
     assert matrix.counted_from == (found[counted - 1].at if len(found) > counted else None)
-    pairs = copied(rows, found[:counted])
+    pairs = copied(rows, [row for row in found[:counted] if row.known_at])
+    stories = {original.id for _, original in pairs}
     delays: dict[tuple[str, str], list[float]] = defaultdict(list)
     unknown = undated = 0
     for copy, original in pairs:
         after = copy.after(original)
-        if copy.publication is None or original.publication is None:
-            unknown += 1
-        elif after is None:
+        if after is None or not later(copy, original):
             undated += 1
+        elif copy.publication is None or original.publication is None:
+            unknown += 1
         else:
             delays[copy.publication, original.publication].append(after.total_seconds())
     totals: Counter[str] = Counter()
     for (copier, original_outlet), each in delays.items():
         for name in {copier, original_outlet}:
             totals[name] += len(each)
+    maybe = {
+        (row.duplicate_of or row.id, row.publication)
+        for row in rows.values()
+        if row.shared and row.publication and (row.duplicate_of or row.id) in stories
+    }
+    totals.update(name for _, name in maybe)
     names = sorted(totals, key=lambda name: (-totals[name], name.encode()))[:shown]
     assert list(matrix.outlets) == names
     cells = {pair: each for pair, each in delays.items() if set(pair) <= set(names)}
     assert {(c.copier, c.original): c.copies for c in matrix.cells} == {p: len(e) for p, e in cells.items()}
     for cell in matrix.cells:
-        assert cell.median_delay.total_seconds() == pytest.approx(median(cells[cell.copier, cell.original]))
+        delay = timedelta(seconds=median(cells[cell.copier, cell.original]))
+        assert cell.median_delay == delay
     known = sum(map(len, delays.values()))
     assert (matrix.copies, matrix.unknown, matrix.undated) == (len(pairs), unknown, undated)
     assert len(pairs) == known + unknown + undated
-    assert undated
+    assert undated or counted == 60
+    pairs_of = ((one, two) for story, one in maybe for other, two in maybe if story == other)
+    both = Counter((one, two) for one, two in pairs_of if one.encode() < two.encode())
+    shared = {two: count for two, count in both.items() if set(two) <= set(names)}
+    assert {(tie.copier, tie.original): tie.copies for tie in matrix.shared} == shared
     assert matrix.other == known - sum(map(len, cells.values()))
 
 
@@ -653,7 +696,7 @@ def test_the_copies_behind_a_cell(
             wanted = [
                 (c.source_id, o.source_id, c.after(o))
                 for c, o in pairs
-                if (c.publication, o.publication) == (copier, original)
+                if (c.publication, o.publication) == (copier, original) and later(c, o)
             ]
             found = all_pages(
                 lambda after, a=copier, b=original: newsroom.browsing.copied(a, b, FIRST, LAST, after),  # type: ignore[misc]

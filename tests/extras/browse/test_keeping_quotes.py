@@ -13,7 +13,7 @@ from dedup.extras.browse.questions.sentences import Quote
 from dedup.settling import sentences
 from dedup.settling.backfill import backfill
 from dedup.store import quotes as quoting
-from tests.corpora import article, code, deduplicator, load, sentence, sentence_hash, window
+from tests.corpora import article, at, code, deduplicator, load, sentence, sentence_hash, window
 
 SAID = code(70)  # in three stories
 FOOTER = code(71)  # in twelve
@@ -50,8 +50,9 @@ def test_outlets_stories_and_articles_are_counted(said: Database) -> None:
     footer, spoken = found[sentence_hash(FOOTER)], found[sentence_hash(SAID)]
     assert (spoken.outlets, spoken.stories, spoken.articles, spoken.common) == (4, 3, 4, False)
     assert (footer.outlets, footer.stories, footer.articles, footer.common) == (4, 15, 16, True)
-    # The words are those of the earliest article: of two at one time that of the lower source_id.
-    assert (spoken.words, spoken.source_id, spoken.publication) == (sentence(SAID), "copy", "Post")
+    # Two outlets had it first, at one time: the words are those of the lower source_id, and nobody was first.
+    assert (spoken.words, spoken.source_id, spoken.publication) == (sentence(SAID), "copy", None)
+    assert (footer.source_id, footer.publication, footer.appeared_at) == ("n0", "Wire", at(10))
     assert deduplicator(said).keep_sentences(outlets=2).quotes == 8  # and the six of the story with a copy
 
 

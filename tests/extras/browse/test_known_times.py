@@ -54,6 +54,7 @@ UNKNOWN = {
     "only the second": (None, NOON),
     "one to the day": (NOON, START),
     "both to the day": (START, START),
+    "at the same time": (NOON, NOON),
     "implausibly late": (NOON, NOON + timedelta(days=400)),
     "implausibly early": (datetime(1200, 1, 1, 5, tzinfo=UTC), NOON),
 }
@@ -85,19 +86,20 @@ def test_where_times_do_not_tell_nothing_says_who_was_first(
         (row,) = (row for row in frames.stories(dd).to_pylist() if row["copies"])
         assert (row["copied_by"], len(row["also_in"]), row["times_known"]) == ([], 1, False)
         assert row["first_at"] == (story["first_at"])
-        first, last = START.date() - timedelta(days=2), START.date() + timedelta(days=20)
-        matrix = dd.browsing.outlets(first, last)
+        matrix = dd.browsing.outlets()
         assert not matrix.cells
-        assert matrix.undated == matrix.copies
-        assert not dd.browsing.day(first, last).fastest
+        assert matrix.undated == matrix.copies == 1
+        assert [(tie.copier, tie.original, tie.copies) for tie in matrix.shared] == [(HERALD, WIRE, 1)]
+        day = dd.browsing.day()
+        assert not day.fastest
+        assert (day.marks.shared, day.marks.new, day.marks.duplicate) == (2, 0, 0)
         page = dd.browsing.story("w")
         assert (page.times_known, page.lasted) == (False, None)
         assert [copy.delay for copy in page.copies] == [None]
         pages = {"report": report.of_story(dd, "w")}
-    days = f"first={first}&last={last}"
     with opened() as opening:
         browser = opening(corpus_url)
-        for path in ("/story?id=w", "/compare?a=w&b=h", f"/outlets?{days}", f"/?{days}"):
+        for path in ("/story?id=w", "/compare?a=w&b=h", "/outlets?whole=yes", "/?whole=yes"):
             pages[path] = browser.page(path)
     for path, found in pages.items():
         words = " ".join(Document(found).words.split())
@@ -107,7 +109,8 @@ def test_where_times_do_not_tell_nothing_says_who_was_first(
 KNOWN = {
     "two times": (NOON, NOON + timedelta(minutes=90), timedelta(minutes=90)),
     "two days": (START, START + timedelta(days=2), timedelta(days=2)),
-    "a day and a time": (START, NOON + timedelta(days=1), timedelta(hours=36)),
+    "a day and a time": (START, NOON + timedelta(days=1), timedelta(days=1)),
+    "a time and a day": (NOON, START + timedelta(days=1), timedelta(days=1)),
 }
 
 
@@ -136,5 +139,7 @@ def test_the_rule_of_two_times() -> None:
     assert delay_between(None, NOON) is None
     assert delay_between(START, START) is None
     assert delay_between(NOON, START) is None
-    assert delay_between(NOON, NOON) == timedelta(0)
-    assert delay_between(NOON + timedelta(days=1), START) == timedelta(hours=36)
+    assert delay_between(NOON, NOON) is None
+    assert delay_between(NOON + timedelta(hours=1), NOON) == timedelta(hours=1)
+    assert delay_between(NOON + timedelta(days=1), START) == timedelta(days=1)
+    assert delay_between(START, NOON + timedelta(days=1)) == timedelta(days=-1)

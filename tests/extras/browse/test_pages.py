@@ -189,7 +189,7 @@ def test_undated_articles_have_a_heap_of_their_own(opening: Opening, corpus_url:
     )
     pages = opening(corpus_url)
     every = pages.page("/", whole="yes", by="year")
-    assert "20261100 %0 undated1100 %0" in words_on(every)
+    assert "20261100 %00 undated1100 %00" in words_on(every)
     assert go("/search", dated="no") in every
     heap = words_on(pages.page("/search", dated="no"))
     assert "Undated unique" in heap

@@ -53,7 +53,7 @@ def test_one_sentence_is_shown(pages: Browser) -> None:
 
 def test_one_quote_is_shown(pages: Browser) -> None:
     address = re.findall(r'href="(/quote\?hash=[^"]+)"', pages.page("/quotes"))[0]
-    assert "The earliest articles with this sentence" in pages.page(address)
+    assert "Articles with this sentence" in pages.page(address)
 
 
 def test_a_text_is_looked_up(pages: Browser) -> None:

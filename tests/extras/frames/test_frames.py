@@ -47,9 +47,12 @@ VIEWS = {
     "marks": (
         "SELECT source_id, url, title, publication, language, published_at, added_at, status, stale,"
         " coalesce(original_source_id, source_id), original_source_id, score, reason, marked_at, archived,"
-        " byline, coalesce((SELECT array_agg(agency ORDER BY agency) FROM dedup.article_credit c"
+        " byline, CASE WHEN shared IS NOT NULL THEN was_first"
+        " WHEN status IN ('unique', 'similar') THEN true END,"
+        " coalesce((SELECT array_agg(agency ORDER BY agency) FROM dedup.article_credit c"
         " WHERE c.article_id = mark.id AND kind = 'text'), '{}'), kept::text"
-        " FROM dedup.mark ORDER BY id"
+        " FROM dedup.mark LEFT JOIN"
+        " (SELECT id AS shared, was_first FROM dedup.shared_article) AS s ON shared = id ORDER BY id"
     ),
 }
 NAMES = tuple(columns.TABLE_NAMES)

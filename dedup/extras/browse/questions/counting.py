@@ -18,7 +18,7 @@ from dedup.base.times import from_microseconds
 from dedup.db.database import Cursor, one_row
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
-from dedup.store.stories import known
+from dedup.store.stories import delay, known
 
 _sql = Statements("extras/browse/questions/questions")
 
@@ -35,7 +35,7 @@ _ZERO = date(2000, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Marks(Answer):
-    """Counts of articles by mark."""
+    """Counts of articles by mark; an article that may have been the first of its story counts as `shared`."""
 
     articles: int = 0
     unique: int = 0
@@ -43,20 +43,21 @@ class Marks(Answer):
     duplicate: int = 0
     pending: int = 0
     failed: int = 0
-    stale: int = 0  # articles to settle again; they are also counted as unique, similar or duplicate
+    stale: int = 0  # articles to settle again; they are also counted as unique, similar, duplicate or shared
+    shared: int = 0  # articles that share their story, if times do not tell whether they were first
 
     def __add__(self, other: Marks) -> Marks:
         return Marks(*map(add, astuple(self), astuple(other)))
 
     @property
     def new(self) -> int:
-        """The number of originals: unique and similar articles."""
+        """The number of known originals: unique and similar articles."""
         return self.unique + self.similar
 
     @property
     def share_new(self) -> float | None:
-        """The share of originals among settled articles, from 0 to 1; None without settled articles."""
-        marked = self.new + self.duplicate
+        """The share of known originals among settled articles, from 0 to 1; None without settled articles."""
+        marked = self.new + self.duplicate + self.shared
         return self.new / marked if marked else None
 
 
@@ -113,7 +114,7 @@ COUNTS = ", ".join(
     for which in (
         "true",
         *(f"status = '{name}'" for name in ("unique", "similar", "duplicate", "pending", "failed")),
-        "stale",
+        *("stale", "status = 'shared'"),
     )
 )
 
@@ -128,7 +129,7 @@ class CreditCount(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Counted(Answer):
-    """Counts of a range of UTC days. Articles are dated by publication or, if that is unknown, by storing."""
+    """Counts of a range of UTC days by time of publication; only the whole corpus has undated articles."""
 
     first: date | None  # None: from the beginning of the corpus
     last: date | None  # the last day, included in the range; None: the whole corpus
@@ -165,7 +166,10 @@ def counted(
     first, last = days[0], days[0] if days[1] is None else days[1]
     since, until = reading.days(first, last)
     values = {"since": since, "until": until, "limit": COUNTED, **only.given}
-    parts |= {"known": known("a"), "counts": COUNTS, **only.parts}
+    # Nobody knows whether an undated article belongs into a range of days.
+    dated = "true" if first is None and last is None else "known_at IS NOT NULL"
+    parts |= {"known": known("a"), "counts": COUNTS, "dated": dated, **only.parts}
+    parts |= {"delay": delay("c.known_at", "o.known_at"), "delay_by": delay("o.known_at", "c.known_at")}
     reading.allow(cursor, hashjoin=True)  # the statement joins rows that it has read, not whole tables
     number, earliest, *rest = one_row(cursor, _sql(statement, **parts), {**values, **bounds})
     reading.allow(cursor, hashjoin=False)

@@ -10,9 +10,8 @@ from dedup.base.answer import Answer
 from dedup.base.times import from_microseconds
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.extras.browse.questions.counting import Figures, Grouping, Marks, Only, counted, figures
+from dedup.extras.browse.questions.counting import COUNTED, Figures, Grouping, Marks, Only, counted, figures
 from dedup.extras.browse.questions.reading import LABEL, ArticleLine, StoryLine, cut, lines_of, rows_of
-from dedup.store.stories import delay
 
 _sql = Statements("extras/browse/questions/questions")
 
@@ -51,7 +50,8 @@ class LanguageMarks(Answer):
 class Day(Figures):
     """Counts and lists for a day or a range of days."""
 
-    hours: tuple[int, ...]  # number of articles in each of the 24 hours of the day, in UTC; without `undated`
+    hours: tuple[int, ...]  # number of articles in each of the 24 hours of the day, in UTC
+    no_hour: int  # number of articles with a date without an hour
     outlets: tuple[OutletMarks, ...]  # the outlet with the most articles first
     other_outlets: int  # number of outlets missing in `outlets`
     languages: tuple[LanguageMarks, ...]  # the language with the most articles first
@@ -61,8 +61,8 @@ class Day(Figures):
 
 
 def newest_day(cursor: Cursor) -> date | None:
-    """Return the day of the newest article that is not in the future, in UTC; None without articles."""
-    row = cursor.execute(_sql("newest_day")).fetchone()
+    """Return the day of the newest article in UTC, without undated and future articles; None without any."""
+    row = cursor.execute(_sql("newest_day"), {"limit": COUNTED}).fetchone()
     return row[0].date() if row else None
 
 
@@ -92,7 +92,6 @@ def day(
         | {"troubles": rows_of(rows, TROUBLES), "examples": EXAMPLES, "spread": SPREAD_OUTLETS},
         publication=LABEL.format("publication"),
         language=LABEL.format("language"),
-        delay=delay("c.known_at", "o.known_at"),
     )
     stories = (biggest or []) + (fastest or [])
     ids = {story[0] for story in stories} | {id for trouble in troubles or [] for id in trouble[3]}
@@ -101,6 +100,7 @@ def day(
     return Day(
         **figures(found, tally, credits, by),
         hours=tuple(by_hour.get(hour, 0) for hour in range(24)),
+        no_hour=by_hour.get(None, 0),
         outlets=tuple(OutletMarks(cut(name), Marks(*counts)) for name, _, *counts in outlets or []),
         other_outlets=max(0, outlets[0][1] - len(outlets)) if outlets else 0,
         languages=tuple(LanguageMarks(cut(name), Marks(*counts)) for name, *counts in languages or []),

@@ -34,12 +34,12 @@ CELL_SCANNED = 5_000  # Maximum number of articles of the copying outlet that ar
 
 @dataclass(frozen=True, slots=True)
 class Cell(Answer):
-    """Copies that an outlet made of the articles of another outlet."""
+    """Copies that an outlet made of another's articles, or stories of which either may be the first."""
 
     copier: str
     original: str
     copies: int
-    median_delay: timedelta  # median time from an original to its copy
+    median_delay: timedelta | None  # median time from an original to its copy; None: the first is unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ class Matrix(Counted):
     cells: tuple[Cell, ...]  # pairs of `outlets` with copies, the most copies first
     other: int  # copies of or by an outlet that is missing in `outlets`
     unknown: int  # copies where the outlet of the copy or the original is unknown
-    undated: int  # copies between known outlets if it is unknown whether copy or original came first
+    undated: int  # copies if it is unknown whether copy or original came first
+    shared: tuple[Cell, ...]  # pairs of `outlets` whose first is unknown, the most stories first
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Copied(Answer):
 
 @dataclass(frozen=True, slots=True)
 class CopiedPage(Answer):
-    """Copies of an outlet's articles by another outlet, the newest first, with undated copies."""
+    """Copies of an outlet's articles that another outlet is known to have printed later, the newest first."""
 
     copies: tuple[Copied, ...]
     after: str | None  # token of the next page; None on the last page
@@ -86,13 +87,12 @@ def outlets(
     `first`, `last`: as in `day`. `rows`: the maximum number of outlets. The other arguments filter the
     copies. Raises InputError for a range that ends before it begins.
     """
-    found, (copies, unknown, undated, names, cells) = counted(
+    found, (copies, unknown, undated, names, cells, shared) = counted(
         cursor,
         "outlets",
         (first, last),
         Only(publication, language, credit),
         {"outlets": rows_of(rows, MATRIX_OUTLETS)},
-        delay=delay("c.known_at", "o.known_at"),
     )
     shown = tuple(
         Cell(copier, original, count, timedelta(seconds=seconds))
@@ -100,7 +100,8 @@ def outlets(
     )
     other = copies - unknown - undated - sum(cell.copies for cell in shown)
     counts = {"copies": copies, "other": other, "unknown": unknown, "undated": undated}
-    return Matrix(**found, **counts, outlets=tuple(names), cells=shown)
+    ties = tuple(Cell(one, other, stories, None) for one, other, stories in shared or [])
+    return Matrix(**found, **counts, outlets=tuple(names), cells=shown, shared=ties)
 
 
 def copied(
@@ -121,7 +122,8 @@ def copied(
     page = rows_of(rows, CELL_PAGE)
     given = {"original": checks.text("original", original), "limit": CELL_SCANNED, "page": page + 1}
     given |= {"since": since, "until": until[0], "before": until[1], **only.given}
-    shown, final = paged(cursor.execute(_sql("copied", **only.parts), given).fetchall(), page)
+    parts = {"delay_copied": delay(known("c"), "o.known_at"), **only.parts}
+    shown, final = paged(cursor.execute(_sql("copied", **parts), given).fetchall(), page)
     lines = lines_of(cursor, {id for row in shown for id in row[:2]})
     place: Any = (lines[final[0]].time, final[0]) if final else None
     # If this page is not full, the next page begins after the last article read, not the last copy found.
@@ -147,8 +149,8 @@ class Partner(Answer):
     """An outlet that copies the outlet of the page, or that the outlet of the page copies."""
 
     publication: str | None  # None: unknown; may be the outlet of the page, which can copy itself
-    copies: int  # copies whose times show which article was first
-    undated: int  # copies whose times do not show which article was first
+    copies: int  # copies that are known to be later than the original
+    undated: int  # stories of which either outlet may have been the first
     median_delay: timedelta | None  # median time from an original to its copy
 
 
@@ -162,7 +164,7 @@ class OutletPage(Figures):
     copied_by: tuple[Partner, ...]  # outlets that copy this outlet, the most copies first
     other_by: int  # number of outlets missing in `copied_by`
     delay_by: timedelta | None  # median delay of copies by other outlets
-    copied_counted: int  # number of copies of this outlet's articles, counted up to `COUNTED`
+    copied_counted: int  # number of later copies of this outlet's articles, among the first `COUNTED` copies
     more_copied: bool  # counting stopped at `COUNTED`, so there may be more copies
     biggest: tuple[StoryLine, ...]  # stories that this outlet began, the most copies first
 
@@ -179,17 +181,14 @@ def outlet(
     rows: int | None = None,
 ) -> OutletPage:
     """Return the counts and partners of an outlet, empty if it is unknown. For the arguments see `day`."""
-    found, (tally, credits, copied, sides, biggest) = counted(
+    found, (tally, credits, read, copied, sides, biggest) = counted(
         cursor,
         "outlet",
         (first, last),
         Only(checks.text("publication", publication), language, credit),
         {"copied": COUNTED, "partners": rows_of(rows, PARTNERS)}
         | {"listed": rows_of(rows, LISTED), "outlets": rows_of(rows, OUTLETS)},
-        delay_from=delay("c.known_at", "o.known_at"),
-        delay_by=delay("o.known_at", "c.known_at"),
         label=LABEL.format("other"),
-        known_other=known("o"),
     )
     lines = lines_of(cursor, {story[0] for story in biggest or []})
     return OutletPage(
@@ -197,7 +196,7 @@ def outlet(
         **_partners(sides or [], "from", "copies_from"),
         **_partners(sides or [], "by", "copied_by"),
         copied_counted=copied,
-        more_copied=copied == COUNTED,
+        more_copied=read == COUNTED,
         biggest=stories_of(biggest, lines),
     )
 

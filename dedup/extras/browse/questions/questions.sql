@@ -38,12 +38,12 @@ CROSS JOIN LATERAL (
 LIMIT %(limit)s
 
 -- name: copied
--- Find the copies that one outlet made of the articles of another outlet.
+-- Find the copies that one outlet made of the articles of another outlet and that are known to be later.
 SELECT c.id, c.duplicate_of, p.sentence_jaccard, p.signature_jaccard, p.containment
 FROM (SELECT c.id, c.duplicate_of FROM (${scanned}) AS c
       CROSS JOIN LATERAL (
-          SELECT publication AS original FROM dedup.article WHERE id = c.duplicate_of OFFSET 0) AS o
-      WHERE original = %(original)s AND ${only} LIMIT %(page)s) AS c
+          SELECT publication AS original, known_at FROM dedup.marked_article WHERE id = c.duplicate_of OFFSET 0) AS o
+      WHERE original = %(original)s AND ${only} AND ${delay_copied} > interval '0' LIMIT %(page)s) AS c
 LEFT JOIN LATERAL (
     SELECT * FROM dedup.match WHERE article_id = c.id AND other_id = c.duplicate_of OFFSET 0) AS p ON true
 
@@ -74,11 +74,22 @@ ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
 (SELECT jsonb_build_array((extract(epoch FROM at) * 1000000)::bigint, id)
  FROM (SELECT at, id FROM read ORDER BY at, id LIMIT 1) AS earliest)
 
+-- name: shared
+-- Read the articles of the stories of the counted articles that have several articles.
+SELECT * FROM dedup.shared_article WHERE story_id = ANY (ARRAY(
+    SELECT DISTINCT coalesce(duplicate_of, id) FROM counted WHERE ${settled}))
+
 -- name: tally
--- Count articles by day, outlet, language and mark. Days are numbered from 2000 on; undated articles have NULL.
-SELECT (known_at AT TIME ZONE 'UTC')::date - date '2000-01-01' AS day, publication, language, status, stale,
+-- Count articles by day, outlet, language and mark. Days are numbered from 2000 on; undated articles have NULL. Articles
+-- that may have been the first of several articles of a story count as `shared`, whatever their mark.
+SELECT (known_at AT TIME ZONE 'UTC')::date - date '2000-01-01' AS day, c.publication, language,
+       CASE WHEN s.id IS NOT NULL AND s.was_first IS NULL AND ${settled} THEN 'shared' ELSE status END AS status, stale,
        count(*) AS articles
-FROM counted GROUP BY 1, 2, 3, 4, 5
+FROM counted c LEFT JOIN shared s ON s.id = c.id GROUP BY 1, 2, 3, 4, 5
+
+-- name: settled
+-- A condition: the article has a mark.
+status IN ('unique', 'similar', 'duplicate')
 
 -- name: credited
 -- Read which agency each counted article credits as its source.
@@ -107,15 +118,18 @@ WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
            coalesce(publication, chr(1) || id) AS outlet,
            CASE WHEN status = 'failed' THEN split_part(reason, ':', 1)
                 WHEN status = 'pending' OR stale THEN limit_fired END AS why
-    FROM read WHERE ${only}
-), tally AS MATERIALIZED (${tally}), credited AS MATERIALIZED (${credited}), story AS (
-    SELECT duplicate_of AS id, count(*) AS copies, count(DISTINCT outlet) AS outlets,
-           CASE WHEN bool_and(known_at IS NOT NULL) THEN max(known_at) END AS last_at
-    FROM counted WHERE duplicate_of IS NOT NULL GROUP BY duplicate_of
+    FROM read WHERE ${only} AND ${dated}
+), shared AS MATERIALIZED (${shared}), tally AS MATERIALIZED (${tally}), credited AS MATERIALIZED (${credited}), story AS (
+    SELECT c.duplicate_of AS id, count(*) AS copies,
+           count(DISTINCT c.outlet) FILTER (WHERE c.outlet IS DISTINCT FROM o.publication) AS outlets,
+           CASE WHEN bool_and(c.known_at IS NOT NULL) THEN max(c.known_at) END AS last_at
+    FROM counted c
+    CROSS JOIN LATERAL (SELECT publication FROM dedup.article WHERE id = c.duplicate_of OFFSET 0) AS o
+    GROUP BY c.duplicate_of
 ), print AS (  -- the first copy in each other outlet
     SELECT o.id, o.known_at AS began, c.outlet, min(c.known_at) AS at
     FROM counted c JOIN counted o ON o.id = c.duplicate_of
-    WHERE c.outlet <> o.outlet AND c.known_at >= o.known_at AND ${delay} IS NOT NULL
+    WHERE c.outlet <> o.outlet AND ${delay} > interval '0'
     GROUP BY o.id, o.known_at, c.outlet
 ), reached AS (
     SELECT id, at - began AS reached
@@ -130,7 +144,8 @@ SELECT ${read_and_earliest},
     ${by_day},
     ${by_credit},
     (SELECT jsonb_agg(jsonb_build_array(hour, articles)) FROM (
-        SELECT extract(hour FROM known_at AT TIME ZONE 'UTC')::integer AS hour, count(*) AS articles
+        SELECT CASE WHEN known_at <> date_trunc('day', known_at, 'UTC')
+                    THEN extract(hour FROM known_at AT TIME ZONE 'UTC')::integer END AS hour, count(*) AS articles
         FROM counted WHERE known_at IS NOT NULL GROUP BY 1) AS h),
     (SELECT jsonb_agg(jsonb_build_array(name, outlets) || to_jsonb(counts) ORDER BY counts[1] DESC, place) FROM (
         SELECT ${publication} AS name, count(*) OVER () AS outlets, ARRAY[${counts}] AS counts,
@@ -205,7 +220,7 @@ ORDER BY judged_at DESC, judged_by LIMIT %(limit)s
 -- name: lines
 -- Read articles for a list, with long labels cut.
 SELECT a.id, a.source_id, left(a.title, %(characters)s), left(a.publication, %(characters)s),
-       coalesce(published_at, added_at), ${known} IS NOT NULL, a.status, a.stale, a.archived, o.source_id, a.score,
+       coalesce(published_at, added_at), a.known_at IS NOT NULL, a.status, a.stale, a.archived, o.source_id, a.score,
        left(a.reason, %(characters)s),
        (SELECT count(*) FROM (SELECT FROM dedup.article_mark WHERE duplicate_of = a.id LIMIT %(copies)s) AS copy),
        CASE WHEN length(a.url) <= %(longest)s THEN a.url END,
@@ -237,9 +252,11 @@ WHERE (coalesce(published_at, added_at), id) < (%(until)s, %(before)s)
 ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT 1
 
 -- name: newest_day
--- Read the time of the newest article that is not in the future.
-SELECT coalesce(published_at, added_at) FROM dedup.mark WHERE coalesce(published_at, added_at) <= now()
-ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT 1
+-- Read the time of the newest dated article that is not in the future, among a limited number of articles.
+SELECT at FROM (
+    SELECT known_at AS at FROM dedup.marked_article WHERE coalesce(published_at, added_at) <= now()
+    ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT %(limit)s) AS newest
+WHERE at IS NOT NULL LIMIT 1
 
 -- name: of_outlet
 -- Keep the articles of an outlet. The index of outlets has the same expression, so that Postgres can use the index.
@@ -248,71 +265,91 @@ left(publication, 100) COLLATE "C" = left(%(publication)s, 100) AND publication 
 -- name: outlets
 -- Count who copied whom among the newest articles of a range: totals, and the outlets with the most copies.
 WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
-    SELECT publication, known_at, duplicate_of FROM read WHERE duplicate_of IS NOT NULL AND ${only}), copy AS MATERIALIZED (
+    SELECT id, status, publication, known_at, duplicate_of FROM read
+    WHERE duplicate_of IS NOT NULL AND ${only} AND ${dated}
+), shared AS MATERIALIZED (${shared}), maybe AS MATERIALIZED (  -- outlets that may have been the first of a story
+    SELECT DISTINCT story_id, publication AS name FROM shared WHERE was_first IS NULL AND publication IS NOT NULL
+), copy AS MATERIALIZED (
     SELECT c.publication AS copier, o.publication AS original, ${delay} AS delay
     FROM counted c
     CROSS JOIN LATERAL (
-        SELECT publication, ${known} AS known_at FROM dedup.article a
-        WHERE a.id = c.duplicate_of OFFSET 0) AS o
+        SELECT publication, known_at FROM dedup.marked_article WHERE id = c.duplicate_of OFFSET 0) AS o
 ), cell AS MATERIALIZED (
     SELECT copier, original, count(*) AS copies,
            percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM delay)::double precision) AS median_delay
-    FROM copy WHERE copier IS NOT NULL AND original IS NOT NULL AND delay IS NOT NULL GROUP BY copier, original
+    FROM copy WHERE copier IS NOT NULL AND original IS NOT NULL AND delay > interval '0' GROUP BY copier, original
 ), outlet AS MATERIALIZED (
     SELECT name, sum(copies) AS copies FROM (
         SELECT copier AS name, copies FROM cell
-        UNION ALL SELECT original, copies FROM cell WHERE original <> copier) AS side
+        UNION ALL SELECT original, copies FROM cell WHERE original <> copier
+        UNION ALL SELECT name, count(*) FROM maybe GROUP BY name) AS side
     GROUP BY name ORDER BY sum(copies) DESC, name COLLATE "C" LIMIT %(outlets)s
+), tie AS MATERIALIZED (
+    SELECT a.name AS one, b.name AS other, count(*) AS stories
+    FROM maybe a JOIN maybe b ON b.story_id = a.story_id AND b.name COLLATE "C" > a.name COLLATE "C"
+    WHERE a.name = ANY (ARRAY(SELECT name FROM outlet)) AND b.name = ANY (ARRAY(SELECT name FROM outlet))
+    GROUP BY a.name, b.name
 ), shown AS MATERIALIZED (
     SELECT copier, original, copies, median_delay FROM cell
     WHERE copier = ANY (ARRAY(SELECT name FROM outlet)) AND original = ANY (ARRAY(SELECT name FROM outlet))
 )
 SELECT ${read_and_earliest},
     (SELECT count(*) FROM copy),
-    (SELECT count(*) FROM copy WHERE copier IS NULL OR original IS NULL),
-    (SELECT count(*) FROM copy WHERE copier IS NOT NULL AND original IS NOT NULL AND delay IS NULL),
+    (SELECT count(*) FROM copy WHERE (copier IS NULL OR original IS NULL) AND delay > interval '0'),
+    (SELECT count(*) FROM copy WHERE (delay > interval '0') IS NOT TRUE),
     ARRAY(SELECT name FROM outlet ORDER BY copies DESC, name COLLATE "C"),
     (SELECT jsonb_agg(jsonb_build_array(copier, original, copies, median_delay)
-                      ORDER BY copies DESC, copier COLLATE "C", original COLLATE "C") FROM shown)
+                      ORDER BY copies DESC, copier COLLATE "C", original COLLATE "C") FROM shown),
+    (SELECT jsonb_agg(jsonb_build_array(one, other, stories)
+                      ORDER BY stories DESC, one COLLATE "C", other COLLATE "C") FROM tie)
 
 -- name: outlet
 -- Compute the page of an outlet in one row: marks, outlets that it copies, outlets that copy it, stories it began.
-WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (SELECT * FROM read WHERE ${only}),
-tally AS MATERIALIZED (${tally}
+WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (SELECT * FROM read WHERE ${only} AND ${dated}),
+shared AS MATERIALIZED (${shared}), tally AS MATERIALIZED (${tally}), maybe AS MATERIALIZED (
+    -- Other outlets that may have been first in a story, if this outlet may have been.
+    SELECT publication AS other, count(DISTINCT story_id) AS stories FROM shared
+    WHERE was_first IS NULL AND publication IS DISTINCT FROM %(publication)s AND story_id IN (
+        SELECT story_id FROM shared WHERE was_first IS NULL AND publication = %(publication)s)
+    GROUP BY publication
 ), credited AS MATERIALIZED (${credited}
 ), copy AS MATERIALIZED (
-    SELECT o.publication AS other, ${delay_from} AS delay
+    SELECT o.publication AS other, ${delay} AS delay
     FROM counted c
     CROSS JOIN LATERAL (
-        SELECT publication, ${known_other} AS known_at FROM dedup.article o WHERE o.id = c.duplicate_of OFFSET 0) AS o
+        SELECT publication, known_at FROM dedup.marked_article o WHERE o.id = c.duplicate_of OFFSET 0) AS o
     WHERE c.duplicate_of IS NOT NULL
 ), copied AS MATERIALIZED (
     SELECT c.id, o.publication AS other, o.known_at, ${delay_by} AS delay
     FROM counted c
     CROSS JOIN LATERAL (SELECT id FROM dedup.article_mark WHERE duplicate_of = c.id OFFSET 0) AS k
     CROSS JOIN LATERAL (
-        SELECT publication, ${known_other} AS known_at FROM dedup.article o WHERE o.id = k.id OFFSET 0) AS o
+        SELECT publication, known_at FROM dedup.marked_article o WHERE o.id = k.id OFFSET 0) AS o
     WHERE c.status IN ('unique', 'similar') LIMIT %(copied)s
 ), pair AS MATERIALIZED (
-    SELECT 'from' AS side, other, delay FROM copy UNION ALL SELECT 'by', other, delay FROM copied
+    SELECT 'from' AS side, other, delay, 0 AS stories FROM copy WHERE delay > interval '0'
+    UNION ALL SELECT 'by', other, delay, 0 FROM copied WHERE delay > interval '0'
+    UNION ALL SELECT side, other, NULL, stories FROM maybe CROSS JOIN (VALUES ('from'), ('by')) AS s (side)
 ), partner AS MATERIALIZED (
-    SELECT side, ${label} AS name, count(delay) AS copies, count(*) - count(delay) AS undated,
+    SELECT side, ${label} AS name, count(delay) AS copies, sum(stories)::bigint AS undated,
            percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM delay)::double precision) AS median,
            count(*) OVER (PARTITION BY side) AS partners,
-           row_number() OVER (PARTITION BY side ORDER BY count(*) DESC, other COLLATE "C") AS place
+           row_number() OVER (PARTITION BY side ORDER BY count(delay) DESC, sum(stories) DESC, other COLLATE "C") AS place
     FROM pair GROUP BY side, other
 ), every AS MATERIALIZED (
     SELECT side, percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM delay)::double precision) AS median
     FROM pair WHERE other IS DISTINCT FROM %(publication)s GROUP BY side
 ), story AS (
-    SELECT id, count(*) AS copies, count(DISTINCT coalesce(other, '')) AS outlets,
-           CASE WHEN bool_and(known_at IS NOT NULL) THEN max(known_at) END AS last_at
-    FROM copied GROUP BY id ORDER BY count(*) DESC, id LIMIT %(listed)s
+    SELECT id, count(*) AS copies,
+           count(DISTINCT coalesce(other, '')) FILTER (WHERE other IS DISTINCT FROM %(publication)s) AS outlets,
+           max(known_at) AS last_at
+    FROM copied WHERE delay > interval '0' GROUP BY id ORDER BY count(*) DESC, id LIMIT %(listed)s
 )
 SELECT ${read_and_earliest},
     ${by_day},
     ${by_credit},
     (SELECT count(*) FROM copied),
+    (SELECT count(*) FROM copied WHERE delay > interval '0'),
     (SELECT jsonb_agg(jsonb_build_array(side, name, copies, undated, partner.median, partners, every.median)
                       ORDER BY side, place)
      FROM partner LEFT JOIN every USING (side) WHERE place <= %(partners)s),

@@ -15,7 +15,7 @@ ORDER BY ${order} DESC, sentence_hash DESC LIMIT %(limit)s
 SELECT ${columns} FROM dedup.quote WHERE sentence_hash = %(hash)s
 
 -- name: articles
--- Read a limited number of articles with a sentence, and return the earliest of these. OFFSET 0 forces one index
+-- Read a limited number of articles with a sentence, and return the earliest of these, undated ones last. OFFSET 0 forces one index
 -- lookup per article, even if the statistics of Postgres are out of date.
 SELECT k.id
 FROM (SELECT DISTINCT h.article_id FROM dedup.holding('{true,false}', ARRAY[%(hash)s::bigint]) AS h
@@ -23,5 +23,5 @@ FROM (SELECT DISTINCT h.article_id FROM dedup.holding('{true,false}', ARRAY[%(ha
 CROSS JOIN LATERAL (
     SELECT f.article_id FROM dedup.fingerprint f
     WHERE f.article_id = h.article_id AND %(hash)s = ANY (f.sentence_hashes) OFFSET 0) AS f
-CROSS JOIN LATERAL (SELECT id, time FROM dedup.article_mark WHERE id = f.article_id OFFSET 0) AS k
-ORDER BY k.time, k.id LIMIT %(limit)s
+CROSS JOIN LATERAL (SELECT id, known_at, source_id FROM dedup.marked_article WHERE id = f.article_id OFFSET 0) AS k
+ORDER BY k.known_at, k.source_id LIMIT %(limit)s

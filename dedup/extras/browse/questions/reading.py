@@ -19,7 +19,7 @@ from dedup.db.arrays import bigints
 from dedup.db.connection import set_values
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.store.stories import BEGINNING, delay_between, find_first_words, known
+from dedup.store.stories import BEGINNING, delay_between, find_first_words
 
 _sql = Statements("extras/browse/questions/questions")
 
@@ -152,7 +152,7 @@ class StoryLine(Answer):
 
     original: ArticleLine
     copies: int
-    outlets: int  # number of outlets that have copies, unknown outlets included
+    outlets: int  # number of other outlets that have copies, unknown outlets included
     last_at: datetime | None  # time of the last copy, in UTC; None if the time of a copy is unknown
     # Time from the original until `SPREAD_OUTLETS` other outlets had a copy; None if fewer outlets had a copy
     # or the original is not counted.
@@ -184,7 +184,7 @@ def lines_of(cursor: Cursor, ids: Collection[int]) -> dict[int, ArticleLine]:
     found: dict[int, list[Any]] = {}
     given = {"ids": bigints(list(ids)), "characters": LABEL_CHARACTERS + 1, "copies": LINE_COPIES}
     given |= {"longest": LINK_CHARACTERS, "beginning": BEGINNING}
-    for id, *values in cursor.execute(_sql("lines", known=known("a")), given).fetchall():
+    for id, *values in cursor.execute(_sql("lines"), given).fetchall():
         for place in _LABELS:
             values[place] = cut(values[place])
         values[-1] = values[-1] and first_words(values[-1])

@@ -88,15 +88,15 @@ class Quote(Answer):
     """A sentence that several outlets share, with counts by `dedup sentences`."""
 
     sentence_hash: int
-    words: str  # the sentence in the earliest article, at most 500 characters
+    words: str  # the sentence in an article, at most 500 characters
     outlets: int
     stories: int  # number of stories; 1: the sentence was only reprinted with the rest of the text
     articles: int
     common: bool  # comparisons ignore the sentence
     speech: bool  # the sentence has a quotation mark
-    source_id: str  # source_id of the earliest article
-    publication: str | None
-    appeared_at: datetime | None  # time of the earliest article, in UTC
+    source_id: str  # source_id of the article with these words; the earliest article, if times tell
+    publication: str | None  # outlet of the earliest article; None if times do not tell
+    appeared_at: datetime | None  # time of the earliest article, in UTC; None if times do not tell
     counted_at: datetime
 
 
