@@ -1099,7 +1099,7 @@ CREATE OR REPLACE FUNCTION dedup.compact_index(index_name text)
 AS $function$
 BEGIN
     IF index_name IS NULL OR index_name NOT IN (
-        'article_unsettled', 'article_mark_pkey', 'fingerprint_pkey', 'fingerprint_bulk_pkey'
+        'article_unsettled', 'article_mark_pkey', 'fingerprint_pkey', 'fingerprint_bulk_pkey', 'recent_key_keys'
     ) THEN
         RAISE EXCEPTION 'no index to be made again' USING ERRCODE = 'invalid_parameter_value';
     END IF;
@@ -1780,18 +1780,29 @@ DECLARE
     outdone_others bigint[];
     text_revision integer;
     originals bigint[];
+    seen pg_snapshot;
+    turn bigint;  -- the number of this transaction if no other one is at work, or worked since it began
 BEGIN
     -- In this order: the lock itself is waited for as long as the transaction may wait, a row 0.1 s.
     PERFORM settle_lock();
     PERFORM set_config('lock_timeout', '100ms', true), set_config('dedup.settling', 'on', true),
             set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
             set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true);
+    -- The lock has given this transaction its number. The snapshot begins and ends with that number unless an earlier
+    -- transaction is at work, or a later one has ended.
+    seen := pg_current_snapshot();
+    turn := pg_current_xact_id()::text::bigint;
+    IF pg_snapshot_xmin(seen)::text::bigint <> turn OR pg_snapshot_xmax(seen)::text::bigint <> turn THEN
+        turn := NULL;
+    END IF;
     SELECT * INTO state FROM corpus_state;
     SELECT * INTO before FROM article a WHERE a.source_id = given.source_id;
     given.published_at := coalesce(given.published_at, before.published_at);
     added := coalesce(given.added_at, before.added_at, now());
     place := canonical_time(given.published_at, added, policy, earliest);
-    IF rules IS DISTINCT FROM ARRAY[state.fingerprint_digest, state.rule_digest, state.algorithm_revision::text,
+    IF turn = (mark->>'after')::bigint + 1 THEN
+        told := told_before;  -- nothing has changed since the first call
+    ELSIF rules IS DISTINCT FROM ARRAY[state.fingerprint_digest, state.rule_digest, state.algorithm_revision::text,
                                     state.unicode_version] THEN
         outcome := 'rules';
     ELSIF state.bulk_run IS NOT NULL OR state.settled_through IS NULL OR place < state.horizon
@@ -1817,52 +1828,53 @@ BEGIN
         RETURN NEXT;
         RETURN;
     END IF;
-    -- In the order of the index of unsettled articles, so that no other one can be chosen.
-    SELECT count(*) INTO unsettled
-    FROM (SELECT FROM article_mark k WHERE k.status = 'pending' OR k.stale ORDER BY k.time, k.id LIMIT 1000) AS u;
-    latest := place > state.settled_through;
-    own := ARRAY(SELECT s.hash FROM unnest(given.sentence_hashes) AS s (hash)
-                 WHERE NOT EXISTS (SELECT FROM common_sentence c WHERE c.sentence_hash = s.hash OFFSET 0));
-    -- Duplicates matter where they may be later, or may be unsettled.
-    SELECT coalesce(array_agg(s.article_id) FILTER (WHERE s.canonical), '{}'),
-           count(*) <= most
-           AND coalesce(bool_and(k.takes_part AND k.status <> 'pending' AND NOT k.stale AND (s.canonical OR latest)), true)
-    INTO found_ids, plain
-    FROM (SELECT * FROM sharing(CASE WHEN latest AND unsettled = 0 THEN '{true}' ELSE '{true,false}' END::boolean[],
-                                own || given.buckets || contents) AS s
-          WHERE s.article_id IS DISTINCT FROM before.id LIMIT most + 1) AS s
-    CROSS JOIN LATERAL (SELECT * FROM article_mark WHERE id = s.article_id OFFSET 0) AS k;
-    IF NOT plain THEN
-        outcome := 'not plain';
-        RETURN NEXT;
-        RETURN;
-    END IF;
-    IF found_ids <> '{}' THEN
-        told := hash_array_extended(own, coalesce(before.id, 0));
-        FOR article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
-            other_buckets, other_shingle_count, other_score, other_reason IN
-            SELECT a.id, canonical_time(a.published_at, a.added_at, policy, earliest), a.source_id, f.content_hash,
-                   ARRAY(SELECT s.hash FROM unnest(f.sentence_hashes) AS s (hash)
-                         WHERE NOT EXISTS (SELECT FROM common_sentence c WHERE c.sentence_hash = s.hash OFFSET 0)),
-                   f.signature, f.buckets, f.shingle_count, k.score, k.reason
-            FROM unnest(found_ids) AS found (id)
-            CROSS JOIN LATERAL (SELECT * FROM article WHERE id = found.id OFFSET 0) AS a
-            CROSS JOIN LATERAL (SELECT * FROM article_mark WHERE id = found.id OFFSET 0) AS k
-            CROSS JOIN LATERAL (SELECT * FROM fingerprint WHERE fingerprint.article_id = found.id OFFSET 0) AS f
-        LOOP
-            told := hash_record_extended(
-                ROW(told, article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
-                    other_buckets, other_shingle_count, other_score, other_reason), 0);
-            IF told_before IS NULL THEN
-                outcome := 'shared';
-                RETURN NEXT;
-            END IF;
-        END LOOP;
+    IF told IS NULL THEN
+        -- In the order of the index of unsettled articles, so that no other one can be chosen.
+        SELECT count(*) INTO unsettled
+        FROM (SELECT FROM article_mark k WHERE k.status = 'pending' OR k.stale ORDER BY k.time, k.id LIMIT 1000) AS u;
+        latest := place > state.settled_through;
+        own := uncommon(given.sentence_hashes);
+        -- Duplicates matter where they may be later, or may be unsettled.
+        SELECT coalesce(array_agg(s.article_id) FILTER (WHERE s.canonical), '{}'),
+               count(*) <= most
+               AND coalesce(bool_and(k.takes_part AND k.status <> 'pending' AND NOT k.stale AND (s.canonical OR latest)), true)
+        INTO found_ids, plain
+        FROM (SELECT * FROM sharing(CASE WHEN latest AND unsettled = 0 THEN '{true}' ELSE '{true,false}' END::boolean[],
+                                    own || given.buckets || contents) AS s
+              WHERE s.article_id IS DISTINCT FROM before.id LIMIT most + 1) AS s
+        CROSS JOIN LATERAL (SELECT * FROM article_mark WHERE id = s.article_id OFFSET 0) AS k;
+        IF NOT plain THEN
+            outcome := 'not plain';
+            RETURN NEXT;
+            RETURN;
+        END IF;
+        IF found_ids <> '{}' THEN
+            told := hash_array_extended(own, coalesce(before.id, 0));
+            FOR article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
+                other_buckets, other_shingle_count, other_score, other_reason IN
+                SELECT a.id, canonical_time(a.published_at, a.added_at, policy, earliest), a.source_id, f.content_hash,
+                       uncommon(f.sentence_hashes),
+                       f.signature, f.buckets, f.shingle_count, k.score, k.reason
+                FROM unnest(found_ids) AS found (id)
+                CROSS JOIN LATERAL (SELECT * FROM article WHERE id = found.id OFFSET 0) AS a
+                CROSS JOIN LATERAL (SELECT * FROM article_mark WHERE id = found.id OFFSET 0) AS k
+                CROSS JOIN LATERAL (SELECT * FROM fingerprint WHERE fingerprint.article_id = found.id OFFSET 0) AS f
+            LOOP
+                told := hash_record_extended(
+                    ROW(told, article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
+                        other_buckets, other_shingle_count, other_score, other_reason), 0);
+                IF told_before IS NULL THEN
+                    outcome := 'shared';
+                    RETURN NEXT;
+                END IF;
+            END LOOP;
+        END IF;
     END IF;
     IF told IS DISTINCT FROM told_before THEN
         outcome := CASE WHEN told_before IS NULL THEN 'shares' ELSE 'not plain' END;
         other_sentences := own;
         other_time := place;
+        article_id := turn;
         RETURN NEXT;
         RETURN;
     END IF;
@@ -1935,6 +1947,18 @@ CREATE OR REPLACE FUNCTION dedup.text_hash(body text)
 AS $function$
     SELECT sha256(convert_to(translate(body, E' \t\r\n', ''), 'UTF8'))
 $function$;
+--- function uncommon(hashes bigint[])
+CREATE OR REPLACE FUNCTION dedup.uncommon(hashes bigint[])
+ RETURNS bigint[]
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path = pg_catalog, dedup, pg_temp
+AS $function$
+DECLARE
+    common bigint[] := ARRAY(SELECT c.sentence_hash FROM common_sentence c WHERE c.sentence_hash = ANY (hashes));
+BEGIN
+    RETURN CASE WHEN common = '{}' THEN hashes ELSE ARRAY(SELECT h FROM unnest(hashes) AS h WHERE h <> ALL (common)) END;
+END $function$;
 --- function waiting_went(ids bigint[], revisions integer[])
 CREATE OR REPLACE FUNCTION dedup.waiting_went(ids bigint[], revisions integer[])
  RETURNS void
@@ -2074,7 +2098,7 @@ CREATE INDEX quoted_sentence_outlets ON dedup.quoted_sentence USING btree (outle
 --- index quoted_sentence_stories of quoted_sentence
 CREATE INDEX quoted_sentence_stories ON dedup.quoted_sentence USING btree (stories, sentence_hash);
 --- index recent_key_keys of recent_key
-CREATE INDEX recent_key_keys ON dedup.recent_key USING gin (keys) WITH (fastupdate=off);
+CREATE INDEX recent_key_keys ON dedup.recent_key USING gin (keys) WITH (fastupdate='on', gin_pending_list_limit='256');
 --- index review_pair_place of review_pair
 CREATE INDEX review_pair_place ON dedup.review_pair USING btree (place);
 --- index run_alive of run

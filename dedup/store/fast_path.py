@@ -41,6 +41,7 @@ class Lookup:
 
     outcome: Outcome
     checksum: int | None = None  # of this result; the second call stores only if the checksum is still equal
+    turn: int | None = None  # number of the transaction, if no other transaction was at work
     added: datetime | None = None  # the article's `added_at`, or the time of the call if the article has none
     time: datetime | None = None  # `published_at` or `added_at`, by which articles are ordered
     sentences: Bigints = field(default_factory=lambda: bigints([]))  # of the article, without common ones
@@ -76,7 +77,7 @@ def store_or_look_up(ask: Ask, rulebook: Rulebook, article: Article, fingerprint
     ]
     time, sentences, (checksum, added, unsettled) = rows[-1][2], rows[-1][5], rows[-1][11:]
     theirs = [row.sentence_hashes for row in others]
-    return Lookup(outcome, checksum, added, time, sentences, others, theirs, unsettled)
+    return Lookup(outcome, checksum, rows[-1][1], added, time, sentences, others, theirs, unsettled)
 
 
 def store(
@@ -96,7 +97,8 @@ def store(
     """
     # The mark was decided for this `added_at`; another time may change the position in canonical order.
     dated = replace(article, added_at=lookup.added)
-    given = {**asdict(mark), "pairs": [asdict(p) | {"best_match": p.other_id in gaining} for p in pairs]}
+    kept = [asdict(pair) | {"best_match": pair.other_id in gaining} for pair in pairs]
+    given = {**asdict(mark), "after": lookup.turn, "pairs": kept}
     rows = _submit(ask, rulebook, dated, fingerprint, checksum=lookup.checksum, mark=json.dumps(given))
     return bool(rows[-1][0] == "stored")
 

@@ -211,6 +211,18 @@ def edits(some: Sequence[Article], random: Random) -> Iterator[Article]:
         yield replace(article, text=f"{article.text} {invented_sentence(random)}.")
 
 
+def mixed(stored: Sequence[Article], new: Sequence[Article], random: Random) -> list[Article]:
+    """Return a stream in random order: 60 % is `new`, 20 % copies of `stored` ones, 10 % similar to some,
+    and 10 % edits."""
+    part = len(new) // 6
+    some = random.sample(stored, 3 * part)
+    stream = [*new, *changed(some[: 2 * part], "copy", 1, random)]
+    stream += changed(some[2 * part :], "like", 2, random)
+    stream += edits(random.sample(stored, part), random)
+    random.shuffle(stream)
+    return stream
+
+
 def invented(random: Random) -> Iterator[Article]:
     """Yield articles without end; each tenth is similar to the one before."""
     began = datetime(2026, 1, 1, tzinfo=UTC)

@@ -355,7 +355,10 @@ MEANWHILE: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("meanwhile", [*MEANWHILE, "another one shares it", "nothing"])
+BEFORE = "a transaction from before defers the same article"
+
+
+@pytest.mark.parametrize("meanwhile", [*MEANWHILE, BEFORE, "another one shares it", "nothing"])
 def test_a_duplicate_is_stored_if_nothing_has_changed(database: Database, meanwhile: str) -> None:
     """Between the two calls of the fast path no lock is held."""
     with deduplicator(database) as dd:
@@ -366,10 +369,15 @@ def test_a_duplicate_is_stored_if_nothing_has_changed(database: Database, meanwh
         made = hook.fingerprint(rulebook, given).fingerprint
         assert made is not None
         asked: list[bytes] = []
+        open_before = psycopg.connect(database.url)
+        if meanwhile == BEFORE:
+            open_before.execute(MEANWHILE["the same article is deferred"].encode())
 
         def ask(statement: bytes, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
             if asked and meanwhile == "another one shares it":
                 dd.submit(article("other", window(4, 6), 5))
+            elif asked and meanwhile == BEFORE:
+                open_before.commit()
             elif asked and meanwhile != "nothing":
                 with psycopg.connect(database.url) as other:
                     other.execute(MEANWHILE[meanwhile].encode())
@@ -377,6 +385,7 @@ def test_a_duplicate_is_stored_if_nothing_has_changed(database: Database, meanwh
             return database.ask(statement, values, 10)
 
         told = hook.settle_new(ask, rulebook, given, made)
+        open_before.close()
         assert len(asked) == 2
         assert (told is not None) == (meanwhile == "nothing")
         assert bool(_stored(database, "copy")) == (meanwhile in ("nothing", "the same article is stored"))
