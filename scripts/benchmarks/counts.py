@@ -88,6 +88,8 @@ def measure(
     night = islice(source, NIGHT * max(1, articles // 20 // NIGHT))
     store(database, night)
     backfill(database)
+    with database.session() as session:  # else the counts of the backfill come up to 10 s later
+        session.connection.execute("SELECT pg_stat_force_next_flush()")
     counts: Counts = {}
     random = Random(0)
     shuffled = random.sample(first, len(first))
