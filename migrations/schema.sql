@@ -1109,7 +1109,7 @@ CREATE OR REPLACE FUNCTION dedup.compact_index(index_name text)
 AS $function$
 BEGIN
     IF index_name IS NULL OR index_name NOT IN (
-        'article_unsettled', 'article_mark_pkey', 'fingerprint_pkey', 'fingerprint_bulk_pkey'
+        'article_unsettled', 'article_mark_pkey', 'fingerprint_pkey', 'fingerprint_bulk_pkey', 'recent_key_keys'
     ) THEN
         RAISE EXCEPTION 'no index to be made again' USING ERRCODE = 'invalid_parameter_value';
     END IF;
@@ -1784,24 +1784,43 @@ DECLARE
     place timestamptz;
     latest boolean;
     found_ids bigint[];
+    copies bigint[];  -- of the article before the edit
+    partners bigint[];  -- similar to the article before the edit
+    near bigint[] := '{}';  -- originals that share something with partners, and these themselves
     plain boolean;
+    is_original boolean;
     gained bigint[];
     outdone bigint[];
     outdone_others bigint[];
     text_revision integer;
     originals bigint[];
+    seen pg_snapshot;
+    turn bigint;  -- the number of this transaction if no other one is at work, or worked since it began
 BEGIN
     -- In this order: the lock itself is waited for as long as the transaction may wait, a row 0.1 s.
     PERFORM settle_lock();
     PERFORM set_config('lock_timeout', '100ms', true), set_config('dedup.settling', 'on', true),
             set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
             set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true);
+    -- The lock has given this transaction its number. The snapshot begins and ends with that number unless an earlier
+    -- transaction is at work, or a later one has ended.
+    seen := pg_current_snapshot();
+    turn := pg_current_xact_id()::text::bigint;
+    IF pg_snapshot_xmin(seen)::text::bigint <> turn OR pg_snapshot_xmax(seen)::text::bigint <> turn THEN
+        turn := NULL;
+    END IF;
     SELECT * INTO state FROM corpus_state;
     SELECT * INTO before FROM article a WHERE a.source_id = given.source_id;
     given.published_at := coalesce(given.published_at, before.published_at);
     added := coalesce(given.added_at, before.added_at, now());
     place := canonical_time(given.published_at, added, policy, earliest);
-    IF rules IS DISTINCT FROM ARRAY[state.fingerprint_digest, state.rule_digest, state.algorithm_revision::text,
+    partners := ARRAY(
+        SELECT m.other_id FROM match m WHERE m.article_id = before.id AND m.relation = 'similar'
+        UNION ALL
+        SELECT m.article_id FROM match m WHERE m.other_id = before.id AND m.relation = 'similar' ORDER BY 1);
+    IF turn = (mark->>'after')::bigint + 1 THEN
+        told := told_before;  -- nothing has changed since the first call
+    ELSIF rules IS DISTINCT FROM ARRAY[state.fingerprint_digest, state.rule_digest, state.algorithm_revision::text,
                                     state.unicode_version] THEN
         outcome := 'rules';
     ELSIF state.bulk_run IS NOT NULL OR state.settled_through IS NULL OR place < state.horizon
@@ -1811,10 +1830,21 @@ BEGIN
               OR before.title IS NOT NULL AND given.title IS NULL
               OR before.language IS NOT NULL AND given.language IS NULL
               OR NOT EXISTS (
-                  SELECT FROM article_mark k WHERE k.id = before.id AND k.status IN ('unique', 'duplicate')
+                  SELECT FROM article_mark k WHERE k.id = before.id AND k.status IN ('unique', 'similar', 'duplicate')
                   AND k.takes_part AND NOT k.stale AND NOT k.archived)
-              -- Without a copy, its originals keep their marks. Copies of the article itself would be compared again.
-              OR EXISTS (SELECT FROM match m WHERE m.other_id = before.id)
+              -- Copies without another original are compared with the new text, and similar articles without another pair.
+              -- Of others, all pairs would be needed.
+              OR EXISTS (
+                  SELECT FROM match m CROSS JOIN LATERAL (SELECT * FROM article_mark WHERE id = m.article_id OFFSET 0) AS k
+                  WHERE m.other_id = before.id AND (
+                      k.stale OR NOT k.takes_part OR pairs_kept = 1
+                      OR EXISTS (SELECT FROM match o WHERE o.article_id = m.article_id AND o.other_id <> before.id OFFSET 0)))
+              OR EXISTS (
+                  SELECT FROM unnest(partners) AS p (id)
+                  WHERE EXISTS (SELECT FROM match o WHERE o.article_id = p.id AND o.other_id <> before.id OFFSET 0)
+                     OR EXISTS (
+                         SELECT FROM match o
+                         WHERE o.other_id = p.id AND o.relation = 'similar' AND o.article_id <> before.id OFFSET 0))
               OR EXISTS (
                   SELECT FROM match m CROSS JOIN LATERAL (SELECT * FROM article_mark WHERE id = m.other_id OFFSET 0) AS k
                   WHERE m.article_id = before.id AND (k.stale OR NOT k.takes_part)))
@@ -1827,52 +1857,69 @@ BEGIN
         RETURN NEXT;
         RETURN;
     END IF;
-    -- In the order of the index of unsettled articles, so that no other one can be chosen.
-    SELECT count(*) INTO unsettled
-    FROM (SELECT FROM article_mark k WHERE k.status = 'pending' OR k.stale ORDER BY k.time, k.id LIMIT 1000) AS u;
-    latest := place > state.settled_through;
-    own := ARRAY(SELECT s.hash FROM unnest(given.sentence_hashes) AS s (hash)
-                 WHERE NOT EXISTS (SELECT FROM common_sentence c WHERE c.sentence_hash = s.hash OFFSET 0));
-    -- Duplicates matter where they may be later, or may be unsettled.
-    SELECT coalesce(array_agg(s.article_id) FILTER (WHERE s.canonical), '{}'),
-           count(*) <= most
-           AND coalesce(bool_and(k.takes_part AND k.status <> 'pending' AND NOT k.stale AND (s.canonical OR latest)), true)
-    INTO found_ids, plain
-    FROM (SELECT * FROM sharing(CASE WHEN latest AND unsettled = 0 THEN '{true}' ELSE '{true,false}' END::boolean[],
-                                own || given.buckets || contents) AS s
-          WHERE s.article_id IS DISTINCT FROM before.id LIMIT most + 1) AS s
-    CROSS JOIN LATERAL (SELECT * FROM article_mark WHERE id = s.article_id OFFSET 0) AS k;
-    IF NOT plain THEN
-        outcome := 'not plain';
-        RETURN NEXT;
-        RETURN;
-    END IF;
-    IF found_ids <> '{}' THEN
-        told := hash_array_extended(own, coalesce(before.id, 0));
-        FOR article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
-            other_buckets, other_shingle_count, other_score, other_reason IN
-            SELECT a.id, canonical_time(a.published_at, a.added_at, policy, earliest), a.source_id, f.content_hash,
-                   ARRAY(SELECT s.hash FROM unnest(f.sentence_hashes) AS s (hash)
-                         WHERE NOT EXISTS (SELECT FROM common_sentence c WHERE c.sentence_hash = s.hash OFFSET 0)),
-                   f.signature, f.buckets, f.shingle_count, k.score, k.reason
-            FROM unnest(found_ids) AS found (id)
-            CROSS JOIN LATERAL (SELECT * FROM article WHERE id = found.id OFFSET 0) AS a
-            CROSS JOIN LATERAL (SELECT * FROM article_mark WHERE id = found.id OFFSET 0) AS k
-            CROSS JOIN LATERAL (SELECT * FROM fingerprint WHERE fingerprint.article_id = found.id OFFSET 0) AS f
-        LOOP
-            told := hash_record_extended(
-                ROW(told, article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
-                    other_buckets, other_shingle_count, other_score, other_reason), 0);
-            IF told_before IS NULL THEN
-                outcome := 'shared';
-                RETURN NEXT;
-            END IF;
-        END LOOP;
+    IF told IS NULL THEN
+        -- In the order of the index of unsettled articles, so that no other one can be chosen.
+        SELECT count(*) INTO unsettled
+        FROM (SELECT FROM article_mark k WHERE k.status = 'pending' OR k.stale ORDER BY k.time, k.id LIMIT 1000) AS u;
+        latest := place > state.settled_through;
+        own := uncommon(given.sentence_hashes);
+        copies := ARRAY(SELECT m.article_id FROM match m WHERE m.other_id = before.id AND m.relation = 'duplicate' ORDER BY 1);
+        -- Duplicates matter where they may be later, or may be unsettled.
+        SELECT coalesce(array_agg(s.article_id) FILTER (WHERE s.canonical OR NOT latest OR copies <> '{}'), '{}'),
+               count(*) <= most
+               AND coalesce(bool_and(k.takes_part AND k.status <> 'pending' AND NOT k.stale), true)
+               AND copies <@ coalesce(array_agg(s.article_id), '{}')
+        INTO found_ids, plain
+        FROM (SELECT * FROM sharing(CASE WHEN latest AND unsettled = 0 AND copies = '{}' THEN '{true}' ELSE '{true,false}' END::boolean[],
+                                    own || given.buckets || contents) AS s
+              WHERE s.article_id IS DISTINCT FROM before.id LIMIT most + 1) AS s
+        CROSS JOIN LATERAL (SELECT * FROM article_mark WHERE id = s.article_id OFFSET 0) AS k;
+        IF plain AND partners <> '{}' THEN
+            SELECT array_agg(DISTINCT s.article_id), bool_and(k.takes_part AND k.status <> 'pending' AND NOT k.stale)
+            INTO near, plain
+            FROM unnest(partners) AS p (id)
+            CROSS JOIN LATERAL (SELECT * FROM fingerprint f WHERE f.article_id = p.id OFFSET 0) AS f
+            CROSS JOIN LATERAL (
+                SELECT * FROM sharing('{true}', keys(uncommon(f.sentence_hashes), f.buckets, f.content_hash))
+                LIMIT most + 1) AS s
+            CROSS JOIN LATERAL (SELECT * FROM article_mark WHERE id = s.article_id OFFSET 0) AS k
+            WHERE s.article_id <> before.id;
+            plain := plain AND partners <@ near AND cardinality(near) <= most;
+        END IF;
+        IF plain IS NOT TRUE THEN
+            outcome := 'not plain';
+            RETURN NEXT;
+            RETURN;
+        END IF;
+        IF found_ids || near <> '{}' THEN
+            told := hash_array_extended(own || copies || partners, coalesce(before.id, 0));
+            FOR article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
+                other_buckets, other_shingle_count, other_score, other_reason, is_original IN
+                SELECT a.id, canonical_time(a.published_at, a.added_at, policy, earliest), a.source_id, f.content_hash,
+                       uncommon(f.sentence_hashes),
+                       f.signature, f.buckets, f.shingle_count, k.score, k.reason, f.canonical
+                FROM unnest(ARRAY(SELECT DISTINCT unnest(found_ids || near) ORDER BY 1)) AS found (id)
+                CROSS JOIN LATERAL (SELECT * FROM article WHERE id = found.id OFFSET 0) AS a
+                CROSS JOIN LATERAL (SELECT * FROM article_mark WHERE id = found.id OFFSET 0) AS k
+                CROSS JOIN LATERAL (SELECT * FROM fingerprint WHERE fingerprint.article_id = found.id OFFSET 0) AS f
+            LOOP
+                told := hash_record_extended(
+                    ROW(told, article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
+                        other_buckets, other_shingle_count, other_score, other_reason, is_original), 0);
+                IF told_before IS NULL THEN
+                    outcome := CASE WHEN article_id <> ALL (found_ids) THEN 'near' WHEN is_original THEN 'original'
+                                    WHEN article_id = ANY (copies) THEN 'copy' ELSE 'duplicate' END;
+                    RETURN NEXT;
+                END IF;
+            END LOOP;
+        END IF;
     END IF;
     IF told IS DISTINCT FROM told_before THEN
         outcome := CASE WHEN told_before IS NULL THEN 'shares' ELSE 'not plain' END;
         other_sentences := own;
         other_time := place;
+        other_buckets := partners;
+        article_id := turn;
         RETURN NEXT;
         RETURN;
     END IF;
@@ -1931,6 +1978,22 @@ BEGIN
             PERFORM drop_pairs(outdone, outdone_others, pairs_kept, policy, earliest);
         END IF;
     END IF;
+    IF mark->'later' <> '[]' THEN
+        INSERT INTO match (article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard, containment,
+                           best_match)
+        SELECT p.article_id, article_id, p.relation, p.rule, p.score, p.sentence_jaccard, p.signature_jaccard,
+               p.containment, p.best_match
+        FROM jsonb_to_recordset(mark->'later') AS p (
+            article_id bigint, relation text, rule text, score double precision, sentence_jaccard double precision,
+            signature_jaccard double precision, containment double precision, best_match boolean);
+    END IF;
+    IF mark->'marks' <> '[]' THEN
+        UPDATE article_mark k
+        SET stale = false, status = m.status, score = m.score, reason = m.reason, limit_fired = NULL, marked_at = now()
+        FROM (SELECT * FROM jsonb_to_recordset(mark->'marks') AS m (
+                  id bigint, status text, score double precision, reason text) OFFSET 0) AS m
+        WHERE k.id = m.id;
+    END IF;
     INSERT INTO credit_unread (article_id) VALUES (article_id) ON CONFLICT DO NOTHING;
     UPDATE corpus_state SET settled_through = place WHERE settled_through < place;
     outcome := 'stored';
@@ -1945,6 +2008,18 @@ CREATE OR REPLACE FUNCTION dedup.text_hash(body text)
 AS $function$
     SELECT sha256(convert_to(translate(body, E' \t\r\n', ''), 'UTF8'))
 $function$;
+--- function uncommon(hashes bigint[])
+CREATE OR REPLACE FUNCTION dedup.uncommon(hashes bigint[])
+ RETURNS bigint[]
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path = pg_catalog, dedup, pg_temp
+AS $function$
+DECLARE
+    common bigint[] := ARRAY(SELECT c.sentence_hash FROM common_sentence c WHERE c.sentence_hash = ANY (hashes));
+BEGIN
+    RETURN CASE WHEN common = '{}' THEN hashes ELSE ARRAY(SELECT h FROM unnest(hashes) AS h WHERE h <> ALL (common)) END;
+END $function$;
 --- function waiting_went(ids bigint[], revisions integer[])
 CREATE OR REPLACE FUNCTION dedup.waiting_went(ids bigint[], revisions integer[])
  RETURNS void
@@ -2084,7 +2159,7 @@ CREATE INDEX quoted_sentence_outlets ON dedup.quoted_sentence USING btree (outle
 --- index quoted_sentence_stories of quoted_sentence
 CREATE INDEX quoted_sentence_stories ON dedup.quoted_sentence USING btree (stories, sentence_hash);
 --- index recent_key_keys of recent_key
-CREATE INDEX recent_key_keys ON dedup.recent_key USING gin (keys) WITH (fastupdate=off);
+CREATE INDEX recent_key_keys ON dedup.recent_key USING gin (keys) WITH (fastupdate='on', gin_pending_list_limit='256');
 --- index review_pair_place of review_pair
 CREATE INDEX review_pair_place ON dedup.review_pair USING btree (place);
 --- index run_alive of run

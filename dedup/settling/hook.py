@@ -8,17 +8,17 @@ next backfill, which has no such limits. Hooks never change the common sentences
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from dedup.base.article import Article, storable
 from dedup.base.errors import BusyError, CollisionError, DedupError
 from dedup.base.settings import Settings
-from dedup.base.verdict import Verdict
+from dedup.base.verdict import Copy, Verdict
 from dedup.db.database import Cursor, Database
 from dedup.db.statements import Statements
-from dedup.rules.marks import Mark, Pair, Partner, Status, decide, kept_originals, kept_similar
+from dedup.rules.marks import Mark, Pair, Partner, Status, best_match, decide, kept_originals, kept_similar
 from dedup.rules.pair import Profile, Relation
-from dedup.settling.candidates import relate_all
+from dedup.settling.candidates import make_profile, relate_all
 from dedup.settling.lookup import add_copies, decide_mark, find_copies, make_verdict, relate_to
 from dedup.settling.settle import SettleResult, TooManyCandidatesError, settle
 from dedup.store import articles, fast_path, fingerprints, rulebooks, settling, verdicts, window
@@ -61,33 +61,59 @@ def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint
     if met.outcome != "shares":
         return None
     settings, place = rulebook.settings, (met.time, article.source_id.encode())
-    found = _relate_new(made, met, settings)
+    if _have_others(met, settings):
+        return None
+    found, duplicates = _relate_new(made, met, settings), {row.id for row in met.others if not row.canonical}
+    copies = [p for p in found if p[1] in duplicates and p[0] > place and p[2].relation is Relation.DUPLICATE]
+    found = [partner for partner in found if partner[1] not in duplicates]
     earlier = [partner for partner in found if partner[0] < place]
     originals = [partner for partner in earlier if partner[2].relation is Relation.DUPLICATE]
-    mark = decide(originals, (partner[2] for partner in earlier))
     gaining: set[int] = set()
     if originals:
-        kept = kept_originals(originals, settings)
+        kept, later = kept_originals(originals, settings), []
     else:
-        before = {row.id: (row.score, row.reason) for row in met.others}
-        if len(earlier) < len(found) or any(before[p[1]] == _score_and_rule(p) for p in earlier):
-            # `settle.py` must decide: a later article changes, or the order decides between equal matches.
-            return None
-        gaining = {p[1] for p in earlier if _is_better(_score_and_rule(p), before[p[1]])}
+        later = [partner for partner in found if partner[0] > place]
+        if any(p[1] not in met.partners or p[2].relation is Relation.DUPLICATE for p in later):
+            return None  # a later article changes
+        alike = [row for row in met.others if row.score is not None and row.id not in met.partners]
+        before = {row.id: (-(row.score or 0), row.reason or "") for row in alike}
+        ranks = {p[1]: (-p[2].scores.score, p[2].rule.value) for p in earlier}
+        if any(before.get(id) == rank for id, rank in ranks.items()):
+            return None  # the order decides between equal matches
+        gaining = {id for id, rank in ranks.items() if id not in before or rank < before[id]}
         best = kept_similar(earlier, settings)
         kept = [partner for partner in earlier if partner in best or partner[1] in gaining]
-    pairs = [Pair.of(NO_ID, other_id, related) for _, other_id, related in kept]
-    if not fast_path.store(ask, rulebook, article, made, met, mark, pairs, gaining):
+        later += copies
+    if {partner[1] for partner in later} - {*met.partners} != met.copies:
+        return None  # a duplicate gains or loses an original
+    mark = decide(originals, (p[2] for p in found))
+    closest = best_match(p for p in found if not originals)
+    marks = {id: Mark(Status.UNIQUE) for id in met.partners if id not in gaining}
+    for _, id, said in later:
+        marks[id] = Mark(Status(said.relation.value), None, said.scores.score, said.rule.value)
+    decision = {
+        **asdict(mark),
+        "pairs": [asdict(Pair.of(NO_ID, p[1], p[2])) | {"best_match": p[1] in gaining} for p in kept],
+        "later": [asdict(Pair.of(p[1], NO_ID, p[2])) | {"best_match": p is closest} for p in later],
+        "marks": [{"id": id, **asdict(given)} for id, given in marks.items()],
+    }
+    if not fast_path.store(ask, rulebook, article, made, met, decision):
         return None
-    return make_verdict(article.source_id, mark, kept, met.unsettled)
+    named = (Copy(p[0][1].decode(), p[2].rule.value, p[2].scores.score) for p in later if p in copies)
+    similar = [partner for partner in later if partner not in copies]
+    return add_copies(make_verdict(article.source_id, mark, [*kept, *similar], met.unsettled), named, 0)
 
 
-def _score_and_rule(partner: Partner) -> tuple[float, str]:
-    return partner[2].scores.score, partner[2].rule.value
-
-
-def _is_better(found: tuple[float, str], before: tuple[float | None, str | None]) -> bool:
-    return before[0] is None or before[1] is None or (-found[0], found[1]) < (-before[0], before[1])
+def _have_others(met: Lookup, settings: Settings) -> bool:
+    """Return whether an original that was similar to the article before an edit is related to another one."""
+    originals = [row for row in (*met.others, *met.near) if row.canonical]
+    for row in originals:
+        if row.id in met.partners:
+            others = [other for other in originals if other is not row]
+            sentences = [other.sentence_hashes for other in others]
+            if relate_all(make_profile(row, row.sentence_hashes), others, sentences, settings, {}):
+                return True
+    return False
 
 
 def _relate_new(made: Fingerprint, met: Lookup, settings: Settings) -> list[Partner]:
@@ -98,7 +124,7 @@ def _relate_new(made: Fingerprint, met: Lookup, settings: Settings) -> list[Part
         frozenset(made.buckets),
         made.shingle_count,
     )
-    return relate_all(own, met.others, met.other_sentences, settings, {})
+    return relate_all(own, met.others, [row.sentence_hashes for row in met.others], settings, {})
 
 
 def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprinted) -> Verdict:

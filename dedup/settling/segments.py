@@ -1,18 +1,21 @@
 """Write look-up keys of fingerprints in sorted segments: a large load at once, recent keys by a merge.
 
 An entry is a key with an article id. A segment never changes. A merge joins the recent entries with the
-smallest segment, then with the next larger one, and so on, while a segment has at most twice the entries
-joined so far. So an entry is rewritten about once each time the corpus doubles. A look-up in n entries
-searches at most log2(n / RECENT_ENTRIES) merged segments. A merge drops outdated entries.
+smallest segment, then with the next larger one, and so on, while a segment has at most `MERGED_SIZE` times
+the entries joined so far. So a merge writes at most `MERGED_SIZE` + 1 entries per entry joined last, and a
+look-up in n entries searches about log(n / RECENT_ENTRIES) / log(MERGED_SIZE) merged segments, 3 among a
+million articles. A merge drops outdated entries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
 
+from dedup.base.errors import BusyError
 from dedup.base.numbers import Flags, distinct
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.database import Cursor, Database, prefer_indexes
@@ -22,9 +25,9 @@ from dedup.store.fingerprints import Target
 from dedup.store.key_segments import KeySegment
 from dedup.store.rulebooks import Rulebook
 
-# Recent keys are merged if there are more than this number (about 5,500 articles). A merge takes a second,
-# and reduces a key from 50 bytes to 8 bytes.
-RECENT_ENTRIES = 200_000
+# Recent keys are merged if there are more than this number (about 550 articles). A merge of 2,000 articles
+# with 55,000 takes a second, and reduces a key from 50 bytes to 8 bytes.
+RECENT_ENTRIES = 20_000
 
 # Entries sorted at once, and bytes per entry: 320 MB in all. A large load sorts more if memory allows.
 SORTED_ENTRIES, SORTED_BYTES = 16_000_000, 20
@@ -33,7 +36,7 @@ SORTED_ENTRIES, SORTED_BYTES = 16_000_000, 20
 # Each look-up searches all segments.
 LOADED_SEGMENTS = 8
 
-MERGED_SIZE = 2  # Maximum entries of the next segment to merge, as a multiple of the entries joined so far
+MERGED_SIZE = 30  # Maximum entries of the next segment to merge, as a multiple of the entries joined so far
 
 # New fingerprints come into use at a moment when no transaction reads fingerprints. Each attempt waits 0.1 s
 # for such a moment; after PUBLISH_SECONDS the load fails.
@@ -77,6 +80,7 @@ def publish(database: Database, rulebook: Rulebook, run: int, made: list[KeySegm
 
     check = partial(memory_engine.check, rulebook=rulebook, run=run)
     run_locked(database, use, check, seconds=PUBLISH_SECONDS)
+    _tidy(database)
 
 
 def merge(database: Database, at_least: int = RECENT_ENTRIES) -> bool:
@@ -97,7 +101,15 @@ def merge(database: Database, at_least: int = RECENT_ENTRIES) -> bool:
             parts = _merge_entries(cursor, flag, np.sort(recent), old, blocks)
             key_segments.use(cursor, _write(cursor, flag, blocks, parts))
             key_segments.remove(cursor, [s.id for s in old])
+    _tidy(database)
     return True
+
+
+def _tidy(database: Database) -> None:
+    """Prepare new segments for look-ups, and free the pages of merged recent keys unless these are in use."""
+    with suppress(BusyError), database.transaction() as cursor:
+        key_segments.read_all(cursor)
+        memory_engine.compact(cursor, "recent_key_keys")
 
 
 def _choose_segments(present: list[KeySegment], entries: int) -> list[KeySegment]:

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
-
-import numpy as np
 
 from dedup.base.article import Article
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.statements import Statements
-from dedup.rules.marks import Mark, Pair
 from dedup.store import articles
 from dedup.store.rulebooks import Rulebook, StaleRulesError
-from dedup.store.settling import FingerprintRow, order_parameters
+from dedup.store.settling import FingerprintRow, make_row, order_parameters
 from dedup.text.fingerprint import Fingerprint
 
 _sql = Statements("store/fast_path")
@@ -41,11 +38,17 @@ class Lookup:
 
     outcome: Outcome
     checksum: int | None = None  # of this result; the second call stores only if the checksum is still equal
+    turn: int | None = None  # number of the transaction, if no other transaction was at work
     added: datetime | None = None  # the article's `added_at`, or the time of the call if the article has none
     time: datetime | None = None  # `published_at` or `added_at`, by which articles are ordered
     sentences: Bigints = field(default_factory=lambda: bigints([]))  # of the article, without common ones
-    others: Sequence[FingerprintRow] = ()  # originals that share something with the article
-    other_sentences: Sequence[Bigints] = ()  # sentences of each of `others`, without common ones
+    # Originals that share something with the article, and duplicates that may be later. Of all rows, the
+    # sentences are without common ones.
+    others: Sequence[FingerprintRow] = ()
+    near: Sequence[FingerprintRow] = ()  # further originals, which share something with `partners`
+    # Of the article before an edit: its duplicates, and the originals similar to it; all without other pairs.
+    copies: Collection[int] = ()
+    partners: Collection[int] = ()
     unsettled: int = 0  # number of articles that are pending or stale
 
 
@@ -56,27 +59,25 @@ def store_or_look_up(ask: Ask, rulebook: Rulebook, article: Article, fingerprint
     """
     rows = _submit(ask, rulebook, article, fingerprint)
     outcome: Outcome = rows[-1][0]
-    others = [
-        FingerprintRow(
-            id=row[1],
-            order=(row[2], row[3].encode()),
-            stored_canonical=True,
-            canonical=True,
-            settled=True,
-            pinned=False,
-            content_hash=row[4],
-            sentence_hashes=row[5],
-            signature=np.frombuffer(row[6], np.uint8),
-            buckets=row[7],
-            shingle_count=row[8],
-            score=row[9],
-            reason=row[10],
-        )
+    found = [
+        make_row((*row[1:4], row[0] in ("original", "near"), True, True, False, *row[4:11]))
         for row in rows[:-1]
     ]
-    time, sentences, (checksum, added, unsettled) = rows[-1][2], rows[-1][5], rows[-1][11:]
-    theirs = [row.sentence_hashes for row in others]
-    return Lookup(outcome, checksum, added, time, sentences, others, theirs, unsettled)
+    last, copies = rows[-1], {row[1] for row in rows if row[0] == "copy"}
+    near = [other for other, row in zip(found, rows[:-1], strict=True) if row[0] == "near"]
+    return Lookup(
+        outcome,
+        checksum=last[11],
+        turn=last[1],
+        added=last[12],
+        time=last[2],
+        sentences=last[5],
+        others=[other for other, row in zip(found, rows[:-1], strict=True) if row[0] != "near"],
+        near=near,
+        copies=copies,
+        partners=set() if last[7] is None else set(last[7].tolist()),
+        unsettled=last[13],
+    )
 
 
 def store(
@@ -85,19 +86,17 @@ def store(
     article: Article,
     fingerprint: Fingerprint,
     lookup: Lookup,
-    mark: Mark,
-    pairs: Sequence[Pair],
-    gaining: Collection[int],
+    decision: Mapping[str, Any],
 ) -> bool:
-    """Store a new article with its mark and pairs; return False, and store nothing, if `lookup` is outdated.
+    """Store an article and a decision; return False, and store nothing, if `lookup` is outdated.
 
-    `gaining`: ids of earlier articles whose best match is the new article. Raises StaleRulesError: stored
-    results were made with a different rulebook.
+    `decision`: the article's mark; `pairs` with earlier articles; pairs with `later` ones; and `marks` of the
+    lookup's copies and partners. Raises StaleRulesError: stored results were made with a different rulebook.
     """
     # The mark was decided for this `added_at`; another time may change the position in canonical order.
     dated = replace(article, added_at=lookup.added)
-    given = {**asdict(mark), "pairs": [asdict(p) | {"best_match": p.other_id in gaining} for p in pairs]}
-    rows = _submit(ask, rulebook, dated, fingerprint, checksum=lookup.checksum, mark=json.dumps(given))
+    given = json.dumps({**decision, "after": lookup.turn})
+    rows = _submit(ask, rulebook, dated, fingerprint, checksum=lookup.checksum, mark=given)
     return bool(rows[-1][0] == "stored")
 
 

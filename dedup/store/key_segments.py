@@ -105,6 +105,12 @@ def read(cursor: Cursor, some: Collection[int], first: int, end: int) -> Bigints
     return found[(found >= first) & (found < end)]
 
 
+def read_all(cursor: Cursor) -> None:
+    """Read all blocks, so that no look-up is the first to read a page. The first reader marks the rows of the
+    page as committed, which after a checkpoint writes the page to the WAL."""
+    cursor.execute(_sql("read_all"))
+
+
 def find_flagged(cursor: Cursor, articles: Bigints, *, canonical: bool) -> Bigints:
     """Return the originals among `articles` if `canonical` is true, else the duplicates; unsorted."""
     pages = [articles[start : start + LOOKED_UP] for start in range(0, len(articles), LOOKED_UP)]

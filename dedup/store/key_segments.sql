@@ -66,6 +66,10 @@ FROM (
 -- Return an unused id for a new segment.
 SELECT 1 + greatest((SELECT max(id) FROM dedup.key_segment), (SELECT max(segment) FROM dedup.key_block), 0)
 
+-- name: read_all
+-- Read all blocks of all segments.
+SELECT count(entries) FROM dedup.key_block
+
 -- name: recent
 -- Return whether there are more than `entries` recent keys (keys that are in no segment yet). The size of the table is
 -- tested first, so that the rows of a small table are not read.

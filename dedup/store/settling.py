@@ -274,22 +274,24 @@ def order_parameters(settings: Settings) -> dict[str, Any]:
 
 
 def _rows(cursor: Cursor, settings: Settings, name: str, **values: object) -> list[FingerprintRow]:
-    rows = cursor.execute(_sql(name), {**order_parameters(settings), **values}).fetchall()
-    return [
-        FingerprintRow(
-            id=row[0],
-            order=(row[1], row[2].encode()),
-            stored_canonical=row[3],
-            canonical=row[3] if row[4] else None,
-            settled=row[5],
-            pinned=row[6],
-            content_hash=row[7],
-            sentence_hashes=row[8],
-            signature=np.frombuffer(row[9], np.uint8),
-            buckets=row[10],
-            shingle_count=row[11],
-            score=row[12],
-            reason=row[13],
-        )
-        for row in rows
-    ]
+    rows = cursor.execute(_sql(name), {**order_parameters(settings), **values})
+    return [make_row(row) for row in rows]
+
+
+def make_row(row: tuple[Any, ...]) -> FingerprintRow:
+    """Return a row of the columns `row` of the statements."""
+    return FingerprintRow(
+        id=row[0],
+        order=(row[1], row[2].encode()),
+        stored_canonical=row[3],
+        canonical=row[3] if row[4] else None,
+        settled=row[5],
+        pinned=row[6],
+        content_hash=row[7],
+        sentence_hashes=row[8],
+        signature=np.frombuffer(row[9], np.uint8),
+        buckets=row[10],
+        shingle_count=row[11],
+        score=row[12],
+        reason=row[13],
+    )

@@ -88,6 +88,8 @@ def measure(
     night = islice(source, NIGHT * max(1, articles // 20 // NIGHT))
     store(database, night)
     backfill(database)
+    with database.session() as session:  # else the counts of the backfill come up to 10 s later
+        session.connection.execute("SELECT pg_stat_force_next_flush()")
     counts: Counts = {}
     random = Random(0)
     shuffled = random.sample(first, len(first))
@@ -209,6 +211,18 @@ def edits(some: Sequence[Article], random: Random) -> Iterator[Article]:
     """Yield each article with one more sentence."""
     for article in some:
         yield replace(article, text=f"{article.text} {invented_sentence(random)}.")
+
+
+def mixed(stored: Sequence[Article], new: Sequence[Article], random: Random) -> list[Article]:
+    """Return a stream in random order: 60 % is `new`, 20 % copies of `stored` ones, 10 % similar to some,
+    and 10 % edits."""
+    part = len(new) // 6
+    some = random.sample(stored, 3 * part)
+    stream = [*new, *changed(some[: 2 * part], "copy", 1, random)]
+    stream += changed(some[2 * part :], "like", 2, random)
+    stream += edits(random.sample(stored, part), random)
+    random.shuffle(stream)
+    return stream
 
 
 def invented(random: Random) -> Iterator[Article]:

@@ -4,8 +4,9 @@
 
 Each size is measured on a fresh corpus on an embedded server: a load, one cold backfill, the bytes of every
 table and index, and then a backfill of 2,000 new articles (a night). At the largest size, articles are also
-submitted one by one, compared with a bare INSERT. If a corpus is larger than the file, copies with rotated
-words are added (`rotated.py`).
+submitted one by one, compared with a bare INSERT: new articles, and after a night a mixed stream of 60 % new
+articles, 20 % duplicates, 10 % similar articles and 10 % edits of the night's articles. If a corpus is larger
+than the file, copies with rotated words are added (`rotated.py`).
 
 Each size is written to RESULTS when it is done, and the same command continues after the last size in
 RESULTS. `plot.py` draws RESULTS. A run with 1,000,000 articles takes half an hour and 20 GB of disk.
@@ -24,10 +25,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import meter
 import ours
+from counts import mixed
 from rotated import TooManyError, grown
 from servers import Server, database_mb, embedded_server
 
@@ -40,8 +43,9 @@ from sandbox import DATA
 
 FILE = "reuters_web_2006_2010.jsonl.gz"
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
-NIGHT, HELD = 2_000, 500
-"""Number of new articles of a night, and of articles submitted one by one at the largest size."""
+NIGHT, HELD, MIXED = 2_000, 500, 600
+"""Number of new articles of a night, of those submitted one by one at the largest size, and of those in the
+mixed stream."""
 
 LIMIT_SECONDS = 24 * 3600.0
 TOLD_ARTICLES = 50_000
@@ -89,7 +93,7 @@ def measure(
 ) -> dict[str, Any]:
     """Measure one size. If a part fails, the result has the reason instead of the figures of that part."""
     found: dict[str, Any] = {"size": size, "text_mb": 0.0}
-    articles = grown(lambda: _articles(file), have, size + NIGHT + HELD)
+    articles = grown(lambda: _articles(file), have, size + NIGHT + HELD + MIXED)
     with server.database(f"growth_{size}") as url:
         _tell(f"{size:,}: loading")
         started = time.perf_counter()
@@ -112,9 +116,16 @@ def measure(
             found["night"] = asdict(ours.backfill(server, url, limit_seconds=LIMIT_SECONDS))
         if hooked:
             _tell(f"{size:,}: the hook")
-            hook_cost, hook = ours.hook(server, url, held, folder)
-            found["hook"] = {"failure": hook_cost.failure} if hook is None else hook.as_json()
+            found["hook"] = _hook(server, url, held[:HELD], folder)
+        if hooked and nightly:
+            _tell(f"{size:,}: a mixed stream")
+            found["mixed"] = _hook(server, url, mixed(night, held[HELD:], Random(0)), folder)
     return found
+
+
+def _hook(server: Server, url: str, articles: Sequence[Article], folder: Path) -> dict[str, Any]:
+    cost, hook = ours.hook(server, url, articles, folder)
+    return {"failure": cost.failure} if hook is None else hook.as_json()
 
 
 def exponents(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -198,13 +209,14 @@ def _row(found: Mapping[str, Any]) -> str:
     parts.append(", ".join(f"{name} {size / found['text_mb']:.0%}" for name, size in largest))
     if night := found.get("night"):
         parts.append(night["failure"] or f"night {night['wall']:.1f} s")
-    if hook := found.get("hook"):
-        parts.append(
-            hook.get("failure")
-            or f"hook {hook['submit_median']:.1f} ms, p99 {hook['submit_p99']:.1f};"
-            f" bare INSERT {hook['insert_median']:.2f} and {hook['insert_p99']:.2f} ms;"
-            f" {hook['ratio_median']:.1f} and {hook['ratio_p99']:.1f} times"
-        )
+    for name in ("hook", "mixed"):
+        if hook := found.get(name):
+            parts.append(
+                hook.get("failure")
+                or f"{name} {hook['submit_median']:.1f} ms, p99 {hook['submit_p99']:.1f};"
+                f" bare INSERT {hook['insert_median']:.2f} and {hook['insert_p99']:.2f} ms;"
+                f" {hook['ratio_median']:.1f} and {hook['ratio_p99']:.1f} times"
+            )
     return "; ".join(parts)
 
 

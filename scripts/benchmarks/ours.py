@@ -35,6 +35,7 @@ WARM_UP = 10
 """Number of articles submitted first that are not counted, because connections are still being opened."""
 
 BARE = """
+    DROP TABLE IF EXISTS bare;
     CREATE TABLE bare (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         source_id text NOT NULL UNIQUE, title text, url text, publication text, published_at timestamptz,
@@ -152,6 +153,9 @@ def in_turns(url: str, rows: Iterator[dict[str, Any]]) -> Hook:
 
             def submit(article: Article = article) -> None:
                 deduplicator.submit(article)
+
+            # The number makes an edit of a stored article a new row, too.
+            row["source_id"] += f" {turn}"
 
             def insert(row: dict[str, Any] = row) -> None:
                 connection.execute(INSERT, row)  # autocommit: includes the commit

@@ -21,7 +21,7 @@ from dedup.settling import hook
 from dedup.settling.backfill import backfill
 from dedup.store import fast_path, rulebooks
 from dedup.store.fast_path import Ask
-from tests.corpora import answer, article, assert_right, code, deduplicator, load, window
+from tests.corpora import Code, answer, article, assert_right, code, deduplicator, load, window
 from tests.runs.proxy import proxy
 
 
@@ -108,6 +108,88 @@ def test_an_edit_that_takes_the_original_away_judges_its_copies_again(database: 
             dd.submit(article(name, window(0, 6), minute))
         assert dd.submit(article("a", window(8, 6), 0)).status == "unique"
     assert_right(database)
+
+
+def test_an_edit_of_an_original_needs_two_calls_if_its_copies_stay(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with deduplicator(database) as dd:
+        dd.submit(article("original", window(0, 6), 0))
+        dd.submit(article("copy", window(1, 6), 1))
+        dd.submit(article("same", window(0, 6), 2))
+        dd.submit(article("later", window(9, 6), 3))
+        with monkeypatch.context() as patched:
+            patched.setattr(hook, "submit", lambda *_: pytest.fail("this is a plain edit"))
+            told = dd.submit(article("original", window(0, 7), 0))
+        assert (told.status, [copy.id for copy in told.copies]) == ("unique", ["copy", "same"])
+        assert dd.submit(article("original", window(0, 7), 0)) == told  # as the tables say
+    assert_right(database)
+
+
+EDITS: dict[str, tuple[list[Code], int]] = {
+    "a copy becomes similar": (window(3, 6), 2),
+    "a copy shares nothing": (window(7, 5), 2),
+    "the original becomes a duplicate": (window(8, 6), 2),
+    "the original becomes similar": (window(1, 7), 2),
+    "the original moves after a copy": (window(0, 7), 9),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("pairs", [1, 50])
+@pytest.mark.parametrize("another", [False, True], ids=["one original", "two originals"])
+def test_an_edit_of_an_original_is_right_whatever_its_copies_become(
+    database: Database, edit: str, pairs: int, another: bool
+) -> None:
+    with deduplicator(database) as dd:
+        dd.settings.change({"similar_pairs": str(pairs)})
+        dd.backfill(workers=0)
+        dd.submit(article("earlier", window(8, 6), 0))
+        if another:
+            dd.submit(article("another", window(13, 6), 1))
+        dd.submit(article("original", window(1, 6), 2))
+        dd.submit(article("copy", window(0, 6), 3))
+        dd.submit(article("far copy", window(2, 6), 4))
+        told = dd.submit(article("original", *EDITS[edit]))
+        assert dd.submit(article("original", *EDITS[edit])) == told
+    assert_right(database)
+
+
+def test_an_edit_leaves_a_partner_to_a_match_whose_pair_was_not_kept(database: Database) -> None:
+    with deduplicator(database) as dd:
+        dd.settings.change({"similar_pairs": "1"})
+        dd.backfill(workers=0)
+        starts = {"partner": 10, "other": 15, "match": 13, "edited": 8}
+        for minute, (name, start) in enumerate(starts.items()):
+            dd.submit(article(name, window(start, 6, ring=60), minute))
+        # "match" keeps its pair with "other", and "partner" the one with "edited", which now goes.
+        assert ("match", "partner") not in answer(database).pairs
+        dd.submit(article("edited", window(30, 6, ring=60), 3))
+    assert_right(database)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_each_of_many_edits_is_right(database: Database, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    random, ring = Random(seed), (20, 40, 60, 80)[seed % 4]
+    settled: list[str] = []  # in full, as a backfill would settle
+
+    def submit(*given: Any) -> Any:
+        settled.append(given[2].source_id)
+        return real(*given)
+
+    real = hook.submit
+    monkeypatch.setattr(hook, "submit", submit)
+    with deduplicator(database) as dd:
+        for turn in range(30):
+            number = turn if turn < 12 else random.randrange(12)
+            codes = window(random.randrange(ring), random.randint(4, 8), ring)
+            given = article(f"a{number}", codes, 7 * number % 12)
+            told = dd.submit(given)
+            assert_right(database)
+            before = len(settled)
+            assert dd.submit(given) == told
+            del settled[before:]  # nothing was new
+    assert len(settled) < 25
 
 
 def test_a_text_alone_is_later_than_everything(database: Database) -> None:
@@ -355,7 +437,10 @@ MEANWHILE: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("meanwhile", [*MEANWHILE, "another one shares it", "nothing"])
+BEFORE = "a transaction from before defers the same article"
+
+
+@pytest.mark.parametrize("meanwhile", [*MEANWHILE, BEFORE, "another one shares it", "nothing"])
 def test_a_duplicate_is_stored_if_nothing_has_changed(database: Database, meanwhile: str) -> None:
     """Between the two calls of the fast path no lock is held."""
     with deduplicator(database) as dd:
@@ -366,10 +451,15 @@ def test_a_duplicate_is_stored_if_nothing_has_changed(database: Database, meanwh
         made = hook.fingerprint(rulebook, given).fingerprint
         assert made is not None
         asked: list[bytes] = []
+        open_before = psycopg.connect(database.url)
+        if meanwhile == BEFORE:
+            open_before.execute(MEANWHILE["the same article is deferred"].encode())
 
         def ask(statement: bytes, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
             if asked and meanwhile == "another one shares it":
                 dd.submit(article("other", window(4, 6), 5))
+            elif asked and meanwhile == BEFORE:
+                open_before.commit()
             elif asked and meanwhile != "nothing":
                 with psycopg.connect(database.url) as other:
                     other.execute(MEANWHILE[meanwhile].encode())
@@ -377,6 +467,7 @@ def test_a_duplicate_is_stored_if_nothing_has_changed(database: Database, meanwh
             return database.ask(statement, values, 10)
 
         told = hook.settle_new(ask, rulebook, given, made)
+        open_before.close()
         assert len(asked) == 2
         assert (told is not None) == (meanwhile == "nothing")
         assert bool(_stored(database, "copy")) == (meanwhile in ("nothing", "the same article is stored"))

@@ -663,10 +663,16 @@ WINDOW_MUTANTS = [
 SUBMIT_NEW = "dedup.submit_new(dedup.submission, text[], text, timestamptz, integer, integer, bigint, jsonb)"
 EDIT_MUTANTS = [
     Mutant(
-        "an edit of an original with copies is stored without them",
-        SUBMIT_NEW,
-        "OR EXISTS (SELECT FROM match m WHERE m.other_id = before.id)",
-        "",
+        "an edit of an original leaves it its copies",
+        HOOK,
+        "if {partner[1] for partner in later} - {*met.partners} != met.copies:",
+        "if False:",
+    ),
+    Mutant(
+        "an edit leaves articles similar to it as they are",
+        HOOK,
+        "marks = {id: Mark(Status.UNIQUE) for id in met.partners if id not in gaining}",
+        "marks = {}",
     ),
     Mutant(
         "an edit of a copy leaves its original stale",

@@ -143,7 +143,10 @@ def test_what_a_backfill_wrote_is_found_before_and_after_every_merge(database: D
     assert_right(database)
 
 
-def test_each_segment_is_more_than_twice_as_large_as_the_next(database: Database) -> None:
+def test_each_segment_is_more_than_three_times_as_large_as_the_next(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "MERGED_SIZE", 3)  # so that a few articles make several segments
     for i in range(12):
         load(database, article(f"a{i}", window(9 * i, 6, ring=400), i))
         backfill(database, workers=0, factory=make_function)
@@ -207,6 +210,7 @@ def test_a_merge_reads_in_proportion_to_what_it_merges(
         counted.append({name: int(count) for name, count in cursor.execute(query).fetchall()})
 
     monkeypatch.setattr(key_segments, "remove", remove)
+    monkeypatch.setattr(segments, "MERGED_SIZE", 2)  # less than the ratio of the loads to the later batches
     monkeypatch.setattr(segments, "SORTED_ENTRIES", 1_000_000)  # a large load writes one segment of each kind
     reads = []
     for first, last in ((0, 100), (100, 1_000)):
