@@ -1760,7 +1760,7 @@ BEGIN
 END $function$;
 --- function submit_new(given dedup.submission, rules text[], policy text, earliest timestamp with time zone, most integer, pairs_kept integer, told_before bigint, mark jsonb)
 CREATE OR REPLACE FUNCTION dedup.submit_new(given dedup.submission, rules text[], policy text, earliest timestamp with time zone, most integer, pairs_kept integer, told_before bigint, mark jsonb)
- RETURNS TABLE(outcome text, article_id bigint, other_time timestamp with time zone, other_source_id text, other_content_hash bigint, other_sentences bigint[], other_signature bytea, other_buckets bigint[], other_shingle_count integer, other_score double precision, other_reason text, told bigint, added timestamp with time zone, unsettled bigint)
+ RETURNS TABLE(outcome text, article_id bigint, other_time timestamp with time zone, other_source_id text, other_content_hash bigint, other_sentences bigint[], other_signature bytea, other_buckets bigint[], other_shingle_count integer, other_score double precision, other_reason text, other_published timestamp with time zone, other_sentence_count integer, told bigint, added timestamp with time zone, unsettled bigint)
  LANGUAGE plpgsql
  SET search_path = pg_catalog, dedup, pg_temp
  SET plan_cache_mode TO 'force_generic_plan'
@@ -1840,11 +1840,11 @@ BEGIN
     IF found_ids <> '{}' THEN
         told := hash_array_extended(own, coalesce(before.id, 0));
         FOR article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
-            other_buckets, other_shingle_count, other_score, other_reason IN
+            other_buckets, other_shingle_count, other_score, other_reason, other_published, other_sentence_count IN
             SELECT a.id, canonical_time(a.published_at, a.added_at, policy, earliest), a.source_id, f.content_hash,
                    ARRAY(SELECT s.hash FROM unnest(f.sentence_hashes) AS s (hash)
                          WHERE NOT EXISTS (SELECT FROM common_sentence c WHERE c.sentence_hash = s.hash OFFSET 0)),
-                   f.signature, f.buckets, f.shingle_count, k.score, k.reason
+                   f.signature, f.buckets, f.shingle_count, k.score, k.reason, a.published_at, cardinality(f.sentence_hashes)
             FROM unnest(found_ids) AS found (id)
             CROSS JOIN LATERAL (SELECT * FROM article WHERE id = found.id OFFSET 0) AS a
             CROSS JOIN LATERAL (SELECT * FROM article_mark WHERE id = found.id OFFSET 0) AS k
@@ -1852,7 +1852,7 @@ BEGIN
         LOOP
             told := hash_record_extended(
                 ROW(told, article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
-                    other_buckets, other_shingle_count, other_score, other_reason), 0);
+                    other_buckets, other_shingle_count, other_score, other_reason, other_published, other_sentence_count), 0);
             IF told_before IS NULL THEN
                 outcome := 'shared';
                 RETURN NEXT;
@@ -1863,6 +1863,7 @@ BEGIN
         outcome := CASE WHEN told_before IS NULL THEN 'shares' ELSE 'not plain' END;
         other_sentences := own;
         other_time := place;
+        other_published := given.published_at;
         RETURN NEXT;
         RETURN;
     END IF;

@@ -97,6 +97,8 @@ def _relate_new(made: Fingerprint, met: Lookup, settings: Settings) -> list[Part
         made.signature,
         frozenset(made.buckets),
         made.shingle_count,
+        len(made.sentence_hashes) - len(met.sentences),
+        met.published,
     )
     return relate_all(own, met.others, met.other_sentences, settings, {})
 

@@ -17,7 +17,7 @@ import numpy as np
 from dedup.base.article import Article
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.statements import Statements
-from dedup.rules.marks import Mark, Pair
+from dedup.rules.marks import Mark, Pair, published_second
 from dedup.store import articles
 from dedup.store.rulebooks import Rulebook, StaleRulesError
 from dedup.store.settling import FingerprintRow, order_parameters
@@ -43,6 +43,7 @@ class Lookup:
     checksum: int | None = None  # of this result; the second call stores only if the checksum is still equal
     added: datetime | None = None  # the article's `added_at`, or the time of the call if the article has none
     time: datetime | None = None  # `published_at` or `added_at`, by which articles are ordered
+    published: int = 0  # see `marks.published_second`
     sentences: Bigints = field(default_factory=lambda: bigints([]))  # of the article, without common ones
     others: Sequence[FingerprintRow] = ()  # originals that share something with the article
     other_sentences: Sequence[Bigints] = ()  # sentences of each of `others`, without common ones
@@ -54,6 +55,7 @@ def store_or_look_up(ask: Ask, rulebook: Rulebook, article: Article, fingerprint
 
     `fingerprint`: made with `rulebook`. Raises StaleRulesError: stored results are from another rulebook.
     """
+    settings = rulebook.settings
     rows = _submit(ask, rulebook, article, fingerprint)
     outcome: Outcome = rows[-1][0]
     others = [
@@ -65,6 +67,8 @@ def store_or_look_up(ask: Ask, rulebook: Rulebook, article: Article, fingerprint
             settled=True,
             pinned=False,
             content_hash=row[4],
+            published=published_second(settings, row[2], row[11]),
+            sentence_count=row[12],
             sentence_hashes=row[5],
             signature=np.frombuffer(row[6], np.uint8),
             buckets=row[7],
@@ -74,9 +78,10 @@ def store_or_look_up(ask: Ask, rulebook: Rulebook, article: Article, fingerprint
         )
         for row in rows[:-1]
     ]
-    time, sentences, (checksum, added, unsettled) = rows[-1][2], rows[-1][5], rows[-1][11:]
+    time, sentences, (checksum, added, unsettled) = rows[-1][2], rows[-1][5], rows[-1][13:]
+    published = published_second(settings, time, rows[-1][11]) if time else 0
     theirs = [row.sentence_hashes for row in others]
-    return Lookup(outcome, checksum, added, time, sentences, others, theirs, unsettled)
+    return Lookup(outcome, checksum, added, time, published, sentences, others, theirs, unsettled)
 
 
 def store(

@@ -18,7 +18,7 @@ from dedup.db.arrays import Bigints, bigints
 from dedup.db.database import Cursor, one_column, one_row
 from dedup.db.statements import Statements
 from dedup.rules.decide import PairArrays
-from dedup.rules.marks import Mark, OrderKey
+from dedup.rules.marks import Mark, OrderKey, published_second
 from dedup.rules.pair import Relation
 from dedup.rules.pairs import RULES, Codes
 from dedup.text.signature import Signature
@@ -43,6 +43,8 @@ class FingerprintRow:
     settled: bool
     pinned: bool  # the article is in a pinned pair
     content_hash: int
+    published: int  # see `marks.published_second`
+    sentence_count: int
     sentence_hashes: Bigints
     signature: Signature
     buckets: Bigints
@@ -284,6 +286,8 @@ def _rows(cursor: Cursor, settings: Settings, name: str, **values: object) -> li
             settled=row[5],
             pinned=row[6],
             content_hash=row[7],
+            published=published_second(settings, row[1], row[14]),
+            sentence_count=len(row[8]),
             sentence_hashes=row[8],
             signature=np.frombuffer(row[9], np.uint8),
             buckets=row[10],
