@@ -5,8 +5,8 @@
 Each set of real news with silver truth (an exact join over the 5-shingles of normalised words) is loaded into
 a fresh corpus on an embedded server, and settled. Then the script counts:
 
-- near: pairs with a Jaccard of at least 0.8. In one story: both articles have the same original, or similar
-  originals if the two were published more than `reprint_days` apart. Apart: both are originals, so that a
+- near: pairs with a Jaccard of at least 0.8. In one story: both articles have the same original, or two
+  similar originals that were published more than `reprint_days` apart. Apart: both are originals, so that a
   reader of `canonical_article` sees the text twice, and not so far apart.
 - duplicates: articles with this mark. Confirmed: duplicates with a Jaccard or containment of at least 0.5
   with their original.
@@ -258,7 +258,7 @@ def compare(
             score.pages += 1
             score.pages_related += same or frozenset((story[a], story[b])) in similar
         elif row["jaccard5"] >= NEAR_JACCARD:
-            times = articles[a].published_at, articles[b].published_at
+            times = articles[story[a]].published_at, articles[story[b]].published_at
             if times[0] and times[1] and abs(times[0] - times[1]) > near:
                 same |= frozenset((story[a], story[b])) in similar
             apart = story[a] == a and story[b] == b and not same
