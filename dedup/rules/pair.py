@@ -159,25 +159,33 @@ def _duplicate_by(scores: Scores, settings: Settings) -> Rule | None:
             and scores.shared >= settings.evidence_sentences
         ):
             return Rule.SENTENCES
-        if (
-            signatures_count(scores, settings)
-            and scores.signature_jaccard >= settings.duplicate_signature_jaccard
-            and scores.shingles >= settings.evidence_shingles
+        if scores.signature_jaccard >= settings.duplicate_signature_jaccard and signatures_count(
+            scores, settings
         ):
             return Rule.SIGNATURE
     return Rule.DAMAGED if scores.print_jaccard else None
 
 
-def signatures_count(scores: Scores, settings: Settings) -> bool:
-    """Return whether a bucket is shared, and not because of common sentences alone."""
-    return scores.same_bucket and (scores.shared > 0 or scores.common < settings.furniture_sentences)
-
-
 def _similar_by(scores: Scores, settings: Settings) -> Rule | None:
-    if scores.sentence_jaccard >= settings.similar_sentence_jaccard:
+    if (
+        scores.sentence_jaccard >= settings.similar_sentence_jaccard
+        and scores.shared >= settings.evidence_sentences
+    ):
         return Rule.SENTENCES
-    if signatures_count(scores, settings) and scores.signature_jaccard >= settings.similar_signature_jaccard:
+    if scores.signature_jaccard >= least_signature(scores, settings) and signatures_count(scores, settings):
         return Rule.SIGNATURE
     if scores.containment >= settings.similar_containment:
         return Rule.CONTAINMENT
     return None
+
+
+def least_signature(scores: Scores, settings: Settings) -> float:
+    """Return the least signature Jaccard of similar articles."""
+    return settings.similar_signature_jaccard if scores.shared else settings.similar_signature_alone
+
+
+def signatures_count(scores: Scores, settings: Settings) -> bool:
+    """Return whether signatures are evidence: a bucket is shared, there are enough shingles, and the articles
+    share more than common sentences."""
+    own = scores.shared > 0 or scores.common < settings.furniture_sentences
+    return scores.same_bucket and own and scores.shingles >= settings.evidence_shingles

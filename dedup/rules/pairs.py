@@ -71,25 +71,35 @@ class Scored(Columns):
 
     def _duplicates_by(self, settings: Settings) -> tuple[Flags, Flags]:
         by_sentences = self.sentence_jaccard >= settings.duplicate_sentence_jaccard
-        by_signature = self._signatures_count(settings)
-        by_signature &= self.signature_jaccard >= settings.duplicate_signature_jaccard
+        by_signature = self.signature_jaccard >= settings.duplicate_signature_jaccard
         likeness = np.maximum(self.sentence_jaccard, self.signature_jaccard)
         near = (self.apart <= settings.reprint_days * DAY) | (likeness >= settings.reprint_score)
         return (
             near & by_sentences & (self.shared >= settings.evidence_sentences),
-            near & by_signature & (self.shingles >= settings.evidence_shingles),
+            near & by_signature & self._signatures_count(settings),
+        )
+
+    def _similar_by(self, settings: Settings) -> tuple[Flags, Flags]:
+        by_sentences = self.sentence_jaccard >= settings.similar_sentence_jaccard
+        least = np.where(
+            self.shared > 0, settings.similar_signature_jaccard, settings.similar_signature_alone
+        )
+        return (
+            by_sentences & (self.shared >= settings.evidence_sentences),
+            (self.signature_jaccard >= least) & self._signatures_count(settings),
         )
 
     def _signatures_count(self, settings: Settings) -> Flags:
-        return self.same_bucket & ((self.shared > 0) | (self.common < settings.furniture_sentences))
+        own = (self.shared > 0) | (self.common < settings.furniture_sentences)
+        return self.same_bucket & own & (self.shingles >= settings.evidence_shingles)
 
     def rules(self, settings: Settings) -> Codes:
         """Return the rule of each related pair, as a place in `RULES`."""
         # Write the rules in reverse order of precedence, so that the first rule that holds is written last.
         found = np.full(len(self.pairs), CODE[Rule.CONTAINMENT], np.int8)
-        near = self._signatures_count(settings)
-        found[near & (self.signature_jaccard >= settings.similar_signature_jaccard)] = CODE[Rule.SIGNATURE]
-        found[self.sentence_jaccard >= settings.similar_sentence_jaccard] = CODE[Rule.SENTENCES]
+        by_sentences, by_signature = self._similar_by(settings)
+        found[by_signature] = CODE[Rule.SIGNATURE]
+        found[by_sentences] = CODE[Rule.SENTENCES]
         found[self.print_jaccard > 0] = CODE[Rule.DAMAGED]
         by_sentences, by_signature = self._duplicates_by(settings)
         found[by_signature] = CODE[Rule.SIGNATURE]
@@ -98,15 +108,9 @@ class Scored(Columns):
         return found
 
     def related(self, settings: Settings) -> Flags:
-        return np.asarray(
-            self.duplicates(settings)
-            | (self.sentence_jaccard >= settings.similar_sentence_jaccard)
-            | (
-                self._signatures_count(settings)
-                & (self.signature_jaccard >= settings.similar_signature_jaccard)
-            )
-            | (self.containment >= settings.similar_containment)
-        )
+        by_sentences, by_signature = self._similar_by(settings)
+        contained = self.containment >= settings.similar_containment
+        return np.asarray(self.duplicates(settings) | by_sentences | by_signature | contained)
 
 
 def scored_at_once(settings: Settings) -> int:

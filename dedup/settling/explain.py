@@ -26,9 +26,9 @@ from dedup.rules.pair import (
     Relation,
     Rule,
     Scores,
+    least_signature,
     relate_scored,
     score,
-    signatures_count,
 )
 from dedup.settling.versions import Sentences, compare, find_alterations, index_sentences
 from dedup.store import articles, pins, settling
@@ -246,8 +246,9 @@ class ComparedPair:
         if related.rule is Rule.SENTENCES:
             value, threshold = scores.sentence_jaccard, getattr(settings, f"{relation}_sentence_jaccard")
             return f"sentence Jaccard {value:.3f} is at least {threshold:g}"
-        value, threshold = scores.signature_jaccard, getattr(settings, f"{relation}_signature_jaccard")
-        return f"signature Jaccard {value:.3f} is at least {threshold:g}, in a shared bucket"
+        similar = related.relation is Relation.SIMILAR
+        least = least_signature(scores, settings) if similar else settings.duplicate_signature_jaccard
+        return f"signature Jaccard {scores.signature_jaccard:.3f} is at least {least:g}, in a shared bucket"
 
     def _explain_unrelated(self) -> str:
         scores, settings = self.scores, self._settings
@@ -257,12 +258,16 @@ class ComparedPair:
                 f"{' and '.join(short)} has fewer than {settings.text_min_words} words, so they are"
                 " related only if title and text are equal"
             )
-        why = f"is below {settings.similar_signature_jaccard:g}"
-        if scores.signature_jaccard >= settings.similar_signature_jaccard:
-            why = "is of common sentences" if scores.same_bucket else "in no shared bucket"
+        least = least_signature(scores, settings)
+        why = f"is below {least:g}" + ("" if scores.shared else ", without a shared sentence")
+        if scores.signature_jaccard >= least:
+            why = "does not count" if scores.same_bucket else "in no shared bucket"
+        low = f"is below {settings.similar_sentence_jaccard:g}"
+        if scores.sentence_jaccard >= settings.similar_sentence_jaccard:
+            low = f"rests on {counted(scores.shared, 'sentence')}, fewer than {settings.evidence_sentences}"
         said = (
-            f"sentence Jaccard {scores.sentence_jaccard:.3f} is below"
-            f" {settings.similar_sentence_jaccard:g}, signature Jaccard {scores.signature_jaccard:.3f} {why},"
+            f"sentence Jaccard {scores.sentence_jaccard:.3f} {low},"
+            f" signature Jaccard {scores.signature_jaccard:.3f} {why},"
             f" containment {scores.containment:.3f} is below {settings.similar_containment:g}"
         )
         if self.prints and self.prints.jaccard[0] < LEAST_JACCARD:
@@ -297,9 +302,7 @@ class ComparedPair:
 
     def _explain_evidence(self) -> Iterator[str]:
         scores, settings = self.scores, self._settings
-        likeness = max(scores.sentence_jaccard, scores.signature_jaccard)
-        far = scores.apart > settings.reprint_days * DAY and likeness < settings.reprint_score
-        near = relate_scored(replace(scores, apart=0), settings) if far else None
+        near = relate_scored(replace(scores, apart=0), settings)
         if near and near.relation is Relation.DUPLICATE:
             yield (
                 f"they were published {scores.apart / DAY:.1f} days apart: after more than"
@@ -321,7 +324,7 @@ class ComparedPair:
                     f"{figure} the two share no bucket, and the signature Jaccard counts only in a shared"
                     " bucket"
                 )
-            elif not signatures_count(scores, settings):
+            elif not scores.shared and scores.common >= settings.furniture_sentences:
                 yield (
                     f"{figure} they share only common sentences, and each has at least"
                     f" {settings.furniture_sentences}"
@@ -381,7 +384,8 @@ class ComparedPair:
         if contained < settings.similar_containment:
             return
         figure = f"containment {contained:.3f} would make them similar, but"
-        if scores.shared and scores.shingles >= settings.containment_shingles:
+        enough = scores.shingles >= settings.containment_shingles
+        if enough and scores.shared < settings.containment_share * self._sentences:
             yield (
                 f"{figure} the texts differ much in length, so that at least"
                 f" {settings.containment_share:g} of the shorter one's sentences must be shared:"

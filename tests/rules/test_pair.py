@@ -31,6 +31,7 @@ RULES = Settings(
     furniture_sentences=3,
     reprint_days=3,
     reprint_score=0.9,
+    similar_signature_alone=0.5,
 )
 SIZE = 256
 """Bytes of a signature: e equal ones give the estimate (e - 1) / 255."""
@@ -123,12 +124,13 @@ SETTINGS = st.builds(
         furniture_sentences=more[2],
         reprint_days=more[3],
         reprint_score=more[4],
+        similar_signature_alone=more[5],
     ),
     st.tuples(TENTHS, TENTHS),
     st.tuples(TENTHS, TENTHS),
     TENTHS,
     st.tuples(st.integers(1, 4), st.integers(7, 9), st.integers(1, 5), st.sampled_from([8, 29, 30, 31])),
-    st.tuples(st.sampled_from([1, 2, 4]), TENTHS, st.integers(1, 4), st.integers(0, 4), TENTHS),
+    st.tuples(st.sampled_from([1, 2, 4]), TENTHS, st.integers(1, 4), st.integers(0, 4), TENTHS, TENTHS),
 )
 PINS = st.sampled_from([None, *Relation])
 
@@ -200,23 +202,35 @@ def test_sentence_thresholds_are_met_exactly(shared: int, union: int, relation: 
 )  # fmt: skip
 def test_signature_thresholds_are_met_exactly(equal: int, expected: str | None) -> None:
     # 154 equal bytes are 0.6 and 103 are 0.4, to the last bit.
+    pair = agreeing(equal, shared=1, fewer=20, more=20, shingles=(29, 29))
+    assert said(pair) == (expected and f"{expected} by signature")
+
+
+@pytest.mark.parametrize(
+    ("equal", "expected"), [(154, "duplicate"), (153, "similar"), (129, "similar"), (128, None)]
+)
+def test_without_a_shared_sentence_signatures_must_be_more_alike(equal: int, expected: str | None) -> None:
     assert said(agreeing(equal)) == (expected and f"{expected} by signature")
 
 
 @pytest.mark.parametrize(("equal", "related"), [(78, True), (77, False)])
 def test_the_default_of_similar_lies_between_two_counts_of_bytes(equal: int, related: bool) -> None:
-    assert (said(agreeing(equal), Settings()) is not None) == related
+    pair = agreeing(equal, shared=1, fewer=20, more=20, shingles=(19, 19))
+    assert (said(pair, Settings()) is not None) == related
 
 
-@pytest.mark.parametrize(("shared", "relation"), [(1, "similar"), (2, "duplicate")])
-def test_few_shared_sentences_are_no_evidence(shared: int, relation: str) -> None:
-    pair = (profile(range(shared), content=1), profile(range(shared), content=2))
-    assert said(pair) == f"{relation} by sentences"
+@pytest.mark.parametrize(
+    ("shared", "more", "expected"),
+    [(1, 0, None), (2, 0, "duplicate by sentences"), (1, 2, None), (2, 4, "similar by sentences")],
+)
+def test_one_shared_sentence_is_no_evidence(shared: int, more: int, expected: str | None) -> None:
+    pair = (profile(range(shared), content=1), profile(range(shared + more), content=2))
+    assert said(pair) == expected
 
 
-@pytest.mark.parametrize(("shingles", "relation"), [(7, "similar"), (8, "duplicate")])
-def test_few_shingles_are_no_evidence(shingles: int, relation: str) -> None:
-    assert said(agreeing(256, shingles=(100, shingles))) == f"{relation} by signature"
+@pytest.mark.parametrize(("shingles", "expected"), [(7, None), (8, "duplicate by signature")])
+def test_few_shingles_are_no_evidence(shingles: int, expected: str | None) -> None:
+    assert said(agreeing(256, shingles=(100, shingles))) == expected
 
 
 # Containment, clause by clause.
@@ -464,7 +478,8 @@ def slow_relation(one: Profile, other: Profile, settings: Settings, pin: Relatio
     sentences, signature, containment, shared = slow_scores(one, other, settings)
     bucket = any(key in other.buckets for key in one.buckets)
     bucket &= shared > 0 or min(one.common, other.common) < settings.furniture_sentences
-    enough = min(one.shingle_count, other.shingle_count) >= settings.evidence_shingles
+    bucket &= min(one.shingle_count, other.shingle_count) >= settings.evidence_shingles
+    alike = settings.similar_signature_jaccard if shared else settings.similar_signature_alone
     days = abs(one.published - other.published) // DAY if one.published and other.published else 0
     near = days <= settings.reprint_days or max(sentences, signature) >= exact(settings.reprint_score)
     rows = [
@@ -477,11 +492,14 @@ def slow_relation(one: Profile, other: Profile, settings: Settings, pin: Relatio
             "duplicate by sentences",
         ),
         (
-            near and bucket and signature >= exact(settings.duplicate_signature_jaccard) and enough,
+            near and bucket and signature >= exact(settings.duplicate_signature_jaccard),
             "duplicate by signature",
         ),
-        (sentences >= exact(settings.similar_sentence_jaccard), "similar by sentences"),
-        (bucket and signature >= exact(settings.similar_signature_jaccard), "similar by signature"),
+        (
+            sentences >= exact(settings.similar_sentence_jaccard) and shared >= settings.evidence_sentences,
+            "similar by sentences",
+        ),
+        (bucket and signature >= exact(alike), "similar by signature"),
         (containment >= exact(settings.similar_containment), "similar by containment"),
     ]
     first = next((said for holds, said in rows if holds), None)

@@ -73,13 +73,14 @@ SETTINGS = st.builds(
             "furniture_sentences": more[2],
             "reprint_days": more[3],
             "reprint_score": more[4],
+            "similar_signature_alone": more[5],
         }
     ),
     st.tuples(TENTHS, TENTHS),
     st.tuples(TENTHS, TENTHS),
     TENTHS,
     st.tuples(st.integers(1, 4), st.integers(5, 7), st.integers(1, 4), st.sampled_from([6, 29, 30, 31])),
-    st.tuples(st.sampled_from([1, 2, 4]), TENTHS, st.integers(1, 4), st.integers(0, 4), TENTHS),
+    st.tuples(st.sampled_from([1, 2, 4]), TENTHS, st.integers(1, 4), st.integers(0, 4), TENTHS, TENTHS),
 )
 
 

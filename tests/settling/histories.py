@@ -152,6 +152,7 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
     "furniture_sentences": (1, 2, None),
     "reprint_days": (0, None),
     "reprint_score": (0.75, 1, None),
+    "similar_signature_alone": (0.3, None),
     "text_min_words": (6, 30),
     "damaged_print": ("on", None),
     "hash_key": ("salt", None),
