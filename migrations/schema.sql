@@ -87,7 +87,7 @@ ALTER TABLE dedup.agency ADD COLUMN name text COLLATE "C" NOT NULL;
 --- column spellings of agency
 ALTER TABLE dedup.agency ADD COLUMN spellings text[] NOT NULL;
 --- column places of agency
-ALTER TABLE dedup.agency ADD COLUMN places text[] NOT NULL DEFAULT '{byline,dateline,end,copyright,contribution}'::text[];
+ALTER TABLE dedup.agency ADD COLUMN places text[] NOT NULL DEFAULT '{byline,dateline,end,copyright,item,contribution,photo}'::text[];
 --- column version_num of alembic_version
 ALTER TABLE dedup.alembic_version ADD COLUMN version_num character varying(32) NOT NULL;
 --- column id of article
@@ -272,6 +272,14 @@ ALTER TABLE dedup.credit ADD COLUMN article_id bigint NOT NULL;
 ALTER TABLE dedup.credit ADD COLUMN agency_id integer NOT NULL;
 --- column place of credit
 ALTER TABLE dedup.credit ADD COLUMN place text NOT NULL;
+--- column kind of credit
+ALTER TABLE dedup.credit ADD COLUMN kind text NOT NULL GENERATED ALWAYS AS (
+CASE place
+    WHEN 'item'::text THEN 'part'::text
+    WHEN 'contribution'::text THEN place
+    WHEN 'photo'::text THEN place
+    ELSE 'text'::text
+END) STORED;
 --- column article_id of credit_unread
 ALTER TABLE dedup.credit_unread ADD COLUMN article_id bigint NOT NULL;
 --- column id of deferred_article
@@ -1971,7 +1979,7 @@ BEGIN
       AND (a.takes_part OR NOT a.stale AND a.status IN ('unique', 'similar', 'duplicate'));
 END $function$;
 --- constraint agency_places_check of agency
-ALTER TABLE dedup.agency ADD CONSTRAINT agency_places_check CHECK (((cardinality(places) > 0) AND (places <@ '{byline,dateline,end,copyright,contribution}'::text[])));
+ALTER TABLE dedup.agency ADD CONSTRAINT agency_places_check CHECK (((cardinality(places) > 0) AND (places <@ '{byline,dateline,end,copyright,item,contribution,photo}'::text[])));
 --- constraint agency_spellings_check of agency
 ALTER TABLE dedup.agency ADD CONSTRAINT agency_spellings_check CHECK (((cardinality(spellings) > 0) AND (array_position(spellings, NULL::text) IS NULL)));
 --- constraint article_added_at_check of article
@@ -1995,7 +2003,7 @@ ALTER TABLE dedup.attachment ADD CONSTRAINT attachment_sync_minutes_check CHECK 
 --- constraint corpus_state_only_row_check of corpus_state
 ALTER TABLE dedup.corpus_state ADD CONSTRAINT corpus_state_only_row_check CHECK (only_row);
 --- constraint credit_place_check of credit
-ALTER TABLE dedup.credit ADD CONSTRAINT credit_place_check CHECK ((place = ANY (ARRAY['byline'::text, 'dateline'::text, 'end'::text, 'copyright'::text, 'contribution'::text])));
+ALTER TABLE dedup.credit ADD CONSTRAINT credit_place_check CHECK ((place = ANY (ARRAY['byline'::text, 'dateline'::text, 'end'::text, 'copyright'::text, 'item'::text, 'contribution'::text, 'photo'::text])));
 --- constraint feed_address_check of feed
 ALTER TABLE dedup.feed ADD CONSTRAINT feed_address_check CHECK ((octet_length(address) <= 2000));
 --- constraint feed_entry_feed_id_fkey of feed_entry
@@ -2610,7 +2618,8 @@ SELECT c.article_id,
     a.publication,
     a.published_at,
     g.name AS agency,
-    c.place
+    c.place,
+    c.kind
    FROM (((dedup.credit c
      JOIN dedup.agency g ON ((g.id = c.agency_id)))
      JOIN dedup.article a ON ((a.id = c.article_id)))
@@ -2625,11 +2634,11 @@ SELECT a.id AS article_id,
     s.agency,
     (EXISTS ( SELECT
            FROM dedup.article_credit c
-          WHERE ((c.article_id = a.id) AND (c.agency = s.agency) AND (c.place <> 'contribution'::text)))) AS credited
+          WHERE ((c.article_id = a.id) AND (c.agency = s.agency) AND (c.kind = 'text'::text)))) AS credited
    FROM ((( SELECT DISTINCT article_credit.story_id,
             article_credit.agency
            FROM dedup.article_credit
-          WHERE (article_credit.place <> 'contribution'::text)) s
+          WHERE (article_credit.kind = 'text'::text)) s
      JOIN dedup.article_mark k ON ((COALESCE(k.duplicate_of, k.id) = s.story_id)))
      JOIN dedup.article a ON ((a.id = k.id)));
 --- view publication_credit
@@ -2638,12 +2647,17 @@ SELECT COALESCE(a.publication, ''::text) AS publication,
     count(*) AS articles,
     count(*) FILTER (WHERE c.credited) AS credited,
     count(c.article_id) AS agency_copy,
-    ((count(c.article_id))::double precision / (count(*))::double precision) AS share
-   FROM (dedup.article a
-     LEFT JOIN ( SELECT agency_copy.article_id,
-            bool_or(agency_copy.credited) AS credited
-           FROM dedup.agency_copy
-          GROUP BY agency_copy.article_id) c ON ((c.article_id = a.id)))
+    ((count(c.article_id))::double precision / (count(*))::double precision) AS share,
+    count(*) FILTER (WHERE (k.status = ANY (ARRAY['unique'::text, 'similar'::text, 'duplicate'::text]))) AS settled,
+    count(*) FILTER (WHERE ((k.status = ANY (ARRAY['unique'::text, 'similar'::text])) AND ((c.article_id IS NULL) OR c.own))) AS own
+   FROM ((dedup.article a
+     JOIN dedup.article_mark k ON ((k.id = a.id)))
+     LEFT JOIN ( SELECT t.article_id,
+            bool_or(t.credited) AS credited,
+            bool_or((lower(t.publication) IN ( SELECT lower(unnest((g.spellings || g.name))) AS lower))) AS own
+           FROM (dedup.agency_copy t
+             JOIN dedup.agency g ON ((g.name = t.agency)))
+          GROUP BY t.article_id) c ON ((c.article_id = a.id)))
   GROUP BY COALESCE(a.publication, ''::text);
 --- trigger agency_changed of agency
 CREATE OR REPLACE TRIGGER agency_changed AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON dedup.agency FOR EACH STATEMENT EXECUTE FUNCTION dedup.agency_changed();

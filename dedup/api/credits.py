@@ -25,8 +25,9 @@ class Credits(OfCorpus):
         """Add an agency to the list, or replace its spellings; the next backfill reads all credits again.
 
         `spellings`: the agency's names in texts; letter case matters in spellings of up to three characters.
-        `places`: parts of an article where the agency counts (byline, dateline, end, copyright,
-        contribution); default: all. Raises InputError: a name is too short or long, or a place is unknown.
+        `places`: parts of an article where the agency counts (byline, dateline, end, copyright, item,
+        contribution, photo); default: all. Raises InputError: a name is too short or long, or a place is
+        unknown.
         """
         # `run_locked` may run the function several times, and an iterator would be empty the second time.
         written, counted = list(spellings), list(places)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -18,12 +19,9 @@ from dedup.base.schema import Initialized
 from dedup.base.timeouts import Timeouts, check_seconds
 from dedup.base.verdict import Verdict
 from dedup.db.database import Database, retry
-from dedup.files.report import LoadReport
-from dedup.settling import hook
-from dedup.settling.submit import Submissions
-from dedup.store import fingerprints, opening, rulebooks
+from dedup.store import opening
 
-# These modules are imported at first use: a program that only submits should not wait for the imports.
+# These modules are imported at first use: a program that only asks should not wait for the imports.
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
@@ -33,14 +31,19 @@ if TYPE_CHECKING:
     from dedup.extras.judging.judgements import Judgements
     from dedup.extras.spark.postgres import ImportReport
     from dedup.files import readers, reading
+    from dedup.files import report as reports
     from dedup.settling import backfill as settling
-    from dedup.settling import window
+    from dedup.settling import hook, submit, window
+    from dedup.store import fingerprints, rulebooks
     from dedup.store import load as loading
 else:
     of_attachments, of_credits = Later("dedup.api.attachments"), Later("dedup.api.credits")
     of_settings = Later("dedup.api.settings")
     readers, reading = Later("dedup.files.readers"), Later("dedup.files.reading")
-    settling, window = Later("dedup.settling.backfill"), Later("dedup.settling.window")
+    reports = Later("dedup.files.report")
+    settling, hook = Later("dedup.settling.backfill"), Later("dedup.settling.hook")
+    submit, window = Later("dedup.settling.submit"), Later("dedup.settling.window")
+    fingerprints, rulebooks = Later("dedup.store.fingerprints"), Later("dedup.store.rulebooks")
     loading = Later("dedup.store.load")
 
 RETRY_ARTICLES = 1_000  # Maximum number of articles per transaction of `retry`
@@ -76,7 +79,10 @@ class Deduplicator(Questions):
         self, url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
     ) -> None:
         super().__init__(opening.connect(url, timeouts, schema))
-        self._submissions = Submissions(self._database)
+
+    @cached_property
+    def _submissions(self) -> submit.Submissions:
+        return submit.Submissions(self._database)
 
     @staticmethod
     def initialize(
@@ -135,9 +141,9 @@ class Deduplicator(Questions):
         rejects: str | Path | None = None,
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
-        report: LoadReport | None = None,
+        report: reports.LoadReport | None = None,
         **options: Unpack[reading.ReadingOptions],
-    ) -> LoadReport:
+    ) -> reports.LoadReport:
         """Store articles; `backfill` then marks them. A new version replaces the stored version.
 
         Args:
@@ -163,7 +169,7 @@ class Deduplicator(Questions):
                 Or the file is cut off; the records before its end are stored.
             DatabaseError: the server refused a statement or went away; earlier batches are stored.
         """
-        made = LoadReport() if report is None else report
+        made = reports.LoadReport() if report is None else report
         if not isinstance(source, str | Path):
             loading.load_articles(self._database, source, made, progress=progress, stop=stop)
             return made

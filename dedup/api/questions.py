@@ -18,11 +18,7 @@ from dedup.base.verdict import StatusName
 from dedup.db import revision
 from dedup.runs import monitoring, runs
 from dedup.runs.runs import PastRun
-from dedup.store import articles, changes, exports, overview, rulebooks, stories, verdicts
-from dedup.store.changes import MOST_CHANGES, MarkChange
-from dedup.store.exports import MarkRow, MatchRow
-from dedup.store.stories import Story, StorySummary
-from dedup.store.verdicts import MarkedArticle
+from dedup.store import overview
 
 if TYPE_CHECKING:
     from dedup.extras.browse.browsing import Browsing
@@ -32,12 +28,20 @@ if TYPE_CHECKING:
     from dedup.settling import sentences
     from dedup.settling import verify as checking
     from dedup.settling import versions as altered
+    from dedup.store import articles, changes, exports, rulebooks, stories, verdicts
     from dedup.store import versions as kept_versions
+    from dedup.store.changes import MarkChange
+    from dedup.store.exports import MarkRow, MatchRow
+    from dedup.store.stories import Story, StorySummary
+    from dedup.store.verdicts import MarkedArticle
 else:
-    # These modules are imported at first use, because a scraper seldom needs them.
+    # These modules are imported at first use, because a scraper or a command needs few of them.
     comparison, checking = Later("dedup.settling.explain"), Later("dedup.settling.verify")
     sentences, altered = Later("dedup.settling.sentences"), Later("dedup.settling.versions")
-    kept_versions = Later("dedup.store.versions")
+    articles, changes = Later("dedup.store.articles"), Later("dedup.store.changes")
+    exports, stories = Later("dedup.store.exports"), Later("dedup.store.stories")
+    kept_versions, rulebooks = Later("dedup.store.versions"), Later("dedup.store.rulebooks")
+    verdicts = Later("dedup.store.verdicts")
 
 
 class Questions(OpenCorpus):
@@ -93,7 +97,8 @@ class Questions(OpenCorpus):
         cursor is too old, or of another journal (as after a restore): begin again with None.
         """
         given = checks.optional(checks.text, "since", since)
-        return self._transact(changes.changes, given, checks.whole_number("limit", limit, 1, MOST_CHANGES))
+        checks.whole_number("limit", limit, 1, changes.MOST_CHANGES)
+        return self._transact(changes.changes, given, limit)
 
     def export_corpus(
         self,

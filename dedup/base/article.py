@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from dedup.base.errors import InputError
 from dedup.base.kept import as_json, kept_values
@@ -173,3 +173,16 @@ def _has_surrogate(text: str) -> bool:
     except UnicodeEncodeError:
         return True
     return False
+
+
+class TextTask(NamedTuple):
+    """A stored text that must be fingerprinted."""
+
+    # A NamedTuple, since creating a frozen dataclass takes four times as long.
+    id: int
+    revision: int
+    language: str | None
+    title: str | None
+    text: str
+    characters: int | None = None  # Length of a text that is too long to be loaded
+    byline: str | None = None  # For credits; not part of the fingerprint

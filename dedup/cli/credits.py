@@ -15,8 +15,9 @@ def credits(json: JsonOption = False) -> None:
     """Show how much of each publication is agency copy.
 
     An article is agency copy if it credits an agency in its byline, dateline, last line or copyright line, or
-    if another article of the same story does. The agency's own article need not be in the corpus. The words
-    "… contributed to this report" are a credit, but do not make an article agency copy. In SQL, the views
+    if another article of the same story does. The agency's own article need not be in the corpus. Credits
+    for a photo, a contribution ("… contributed to this report") or an item of a column do not make an article
+    agency copy. `own` counts originals that are not the text of another agency. In SQL, the views
     `publication_credit`, `agency_copy` and `article_credit` show the same.
     """
     with corpus() as dd:
@@ -24,9 +25,12 @@ def credits(json: JsonOption = False) -> None:
     output.listed(
         found,
         "agency copy by publication",
-        ("publication", "articles", "credited", "agency copy", "share"),
-        ((one.publication, one.articles, one.credited, one.agency_copy, f"{one.share:.1%}") for one in found),
-        ("articles", "credited", "agency copy", "share"),
+        ("publication", "articles", "credited", "agency copy", "share", "own"),
+        (
+            (one.publication, one.articles, one.credited, one.agency_copy, f"{one.share:.1%}", one.own)
+            for one in found
+        ),
+        ("articles", "credited", "agency copy", "share", "own"),
         json=json,
     )
 
@@ -47,9 +51,9 @@ def agencies(
     """List the agencies whose credits are read, or change the list.
 
     With a NAME, the command adds that agency, or replaces its spellings and places. A place is a part of an
-    article: byline, dateline, end, copyright or contribution. A spelling of two or three characters must
-    match in case. The next backfill, or the worker, then reads the credits of all articles again. The list is
-    the table `dedup.agency`, which you may also change in SQL.
+    article: byline, dateline, end, copyright, item, contribution or photo. A spelling of two or three
+    characters must match in case. The next backfill, or the worker, then reads the credits of all articles
+    again. The list is the table `dedup.agency`, which you may also change in SQL.
 
         dedup agencies "Vantage Wire" --spelling Vantage --spelling "Vantage Wire" --place dateline
 

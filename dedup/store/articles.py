@@ -12,13 +12,12 @@ from typing import Any
 
 import psycopg
 
-from dedup.base.article import ARTICLE_FIELDS, Article, storable
+from dedup.base.article import ARTICLE_FIELDS, Article, TextTask, storable
 from dedup.base.errors import InputError
 from dedup.base.kept import as_json
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.database import Cursor, hold_settle_lock, one_column, one_row
 from dedup.db.statements import Statements
-from dedup.text.fingerprint import TextTask
 
 _sql = Statements("store/articles")
 

@@ -14,10 +14,11 @@ _sql = Statements("store/credits")
 
 @dataclass(frozen=True, slots=True)
 class ArticleCredit(Answer):
-    """An agency that an article credits, and the place of the credit."""
+    """An agency that an article credits, with the place and the kind of the credit."""
 
     agency: str
-    place: str  # such as "byline", or "contribution" if the agency wrote only a part of the text
+    place: str  # such as "byline"
+    kind: str  # "text", "part" (an item of a column), "contribution" or "photo"
 
 
 def find_credits(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, tuple[ArticleCredit, ...]]:

@@ -39,9 +39,11 @@ class PublicationCredits(Answer):
 
     publication: str  # empty for articles without a publication
     articles: int
-    credited: int  # number of articles that credit an agency for more than a contribution
+    credited: int  # number of articles that credit an agency for their text
     agency_copy: int  # number of articles that count in `credited`, or share a story with such an article
     share: float  # `agency_copy` divided by `articles`
+    settled: int  # number of unique and similar articles and duplicates
+    own: int  # number of unique and similar articles that are not the text of another agency
 
 
 def make_reader(cursor: Cursor) -> CreditReader:

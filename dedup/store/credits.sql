@@ -54,20 +54,20 @@ INSERT INTO dedup.credit_unread SELECT unnest(%(ids)s::bigint[]) ON CONFLICT DO 
 
 -- name: of_articles
 -- Return the agencies that articles credit, by source_id. OFFSET 0 forces index lookups, even with outdated statistics.
-SELECT given.source_id, c.agency, c.place
+SELECT given.source_id, c.agency, c.place, c.kind
 FROM unnest(%(source_ids)s::text[]) AS given (source_id)
 CROSS JOIN LATERAL (SELECT id FROM dedup.mark WHERE source_id = given.source_id COLLATE "C" OFFSET 0) AS a
-CROSS JOIN LATERAL (SELECT agency, place FROM dedup.article_credit WHERE article_id = a.id OFFSET 0) AS c
+CROSS JOIN LATERAL (SELECT agency, place, kind FROM dedup.article_credit WHERE article_id = a.id OFFSET 0) AS c
 ORDER BY 1, 2
 
 -- name: of_stories
 -- Return the agencies that a story credits, with the number of crediting articles. A story is given by the source_id of
--- its original. Credits for a contribution do not count.
+-- its original. Only credits of the kind text count.
 SELECT o.source_id, c.agency, count(*)
 FROM dedup.mark o JOIN dedup.article_credit c ON c.story_id = o.id
-WHERE o.source_id = ANY (%(source_ids)s) AND c.place <> 'contribution' GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2
+WHERE o.source_id = ANY (%(source_ids)s) AND c.kind = 'text' GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2
 
 -- name: publications
 -- Return for each publication the number and share of articles that come from news agencies.
-SELECT publication, articles, credited, agency_copy, share FROM dedup.publication_credit
+SELECT publication, articles, credited, agency_copy, share, settled, own FROM dedup.publication_credit
 ORDER BY agency_copy DESC, publication

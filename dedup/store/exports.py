@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, NotRequired, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, cast, get_args
 
 from dedup.base.errors import InputError
 from dedup.base.verdict import StatusName
 from dedup.db.database import Database
 from dedup.db.statements import Statements
-from dedup.rules.marks import Status
 
 _sql = Statements("store/exports")
 
@@ -56,7 +55,7 @@ def marks(
     later; if the time of publication is unknown, the time of storing counts. `kept`: include the caller's
     own columns. Raises InputError: an unknown status.
     """
-    statuses = [known.value for known in Status]
+    statuses = get_args(StatusName)
     if status is not None and status not in statuses:
         raise InputError(f"there is no status {status!r}; there are {', '.join(statuses)}")
     given = {"status": status, "since": since, "marked_since": marked_since, "publication": publication}

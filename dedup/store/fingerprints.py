@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.base.numbers import Flags
-from dedup.db.arrays import ELEMENT, INT8, Bigints, bigints
+from dedup.db.arrays import Bigints, bigints
 from dedup.db.database import Cursor, one_column, one_row, prefer_indexes
+from dedup.db.elements import ELEMENT, INT8
 from dedup.db.statements import Statements
 from dedup.store import articles
 from dedup.text.fingerprint import Fingerprinted, TextTask
@@ -205,7 +206,7 @@ def _fail(cursor: Cursor, failed: Mapping[tuple[int, int], str]) -> None:
 
 
 # Rows are encoded here. psycopg would convert each value separately, and take half as long as fingerprinting.
-# A row is the number of columns, then length and bytes of each value (arrays: `../db/arrays.py`). Only the
+# A row is the number of columns, then length and bytes of each value (arrays: `../db/elements.py`). Only the
 # sentences vary in width. They come last, so NumPy can write the columns before them for many rows at once.
 COLUMNS = (
     "article_id, version, content_hash, revision, word_count, shingle_count, buckets, signature,"

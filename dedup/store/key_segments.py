@@ -13,8 +13,9 @@ from itertools import pairwise
 import numpy as np
 
 from dedup.base.numbers import Flags, begins_run
-from dedup.db.arrays import ELEMENT, INT8, Bigints, bigints, read_arrays
+from dedup.db.arrays import Bigints, bigints
 from dedup.db.database import Cursor, one_row
+from dedup.db.elements import ELEMENT, INT8, read_arrays
 from dedup.db.statements import Statements
 from dedup.store.fingerprints import BEGINNING, END, Target, elements
 from dedup.store.memory_engine import FingerprintPage

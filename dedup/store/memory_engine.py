@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from dedup.base.numbers import Columns, Flags, Shares
 from dedup.base.settings import Settings
-from dedup.db.arrays import Bigints, bigints, read_arrays
+from dedup.db.arrays import Bigints, bigints
 from dedup.db.connection import Connection, one_column, one_row
 from dedup.db.database import Cursor
+from dedup.db.elements import read_arrays
 from dedup.db.statements import Statements
 from dedup.rules.marks import Status
 from dedup.rules.pair import Relation

@@ -10,7 +10,6 @@ from dedup.base.timeouts import Timeouts
 from dedup.db import objects, revision
 from dedup.db.database import Database
 from dedup.db.objects import MendReport
-from dedup.store import rulebooks
 
 
 def connect(url: str | None = None, timeouts: Timeouts | None = None, schema: str | None = None) -> Database:
@@ -49,6 +48,7 @@ def make_schema(database: Database) -> tuple[str | None, str | None, MendReport]
     """
     # Imported here, because Alembic is rarely needed, and its import takes longer than storing an article.
     from dedup.db import migrate
+    from dedup.store import rulebooks
 
     before, after = migrate.upgrade(database)
     mended = objects.mend(database)
@@ -66,6 +66,7 @@ def write_script(before: str | None, schema: str) -> str:
     from alembic import command
 
     from dedup.db import migrate
+    from dedup.store import rulebooks
 
     config = migrate.configuration()
     if before == revision.head():

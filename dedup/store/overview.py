@@ -52,6 +52,8 @@ class Overview(Answer):
     limits: dict[str, int]  # number of articles that each safety limit left to the next backfill
     failures: dict[str, int]  # number of failed articles per reason (without its details)
     last_marked_at: datetime | None
+    fingerprint_revision: int  # of the specification that fingerprints follow (docs/semantics.md, 1.10)
+    unicode_version: str | None  # of the tables with which they were made
     sizes: dict[str, int]  # bytes of each table, with its indexes and out-of-line texts
     bytes_per_article: dict[str, float]  # by name of each growing table; "text": average size of a text
     database_bytes: int
@@ -60,7 +62,7 @@ class Overview(Answer):
 _OVERVIEW = (
     *("unfingerprinted", "stale", "stories_with_copies", "similar_pairs", "common_sentences"),
     *("sentence_pins", "pair_pins", "horizon", "archived", "uncounted"),
-    *("last_marked_at", "database_bytes", "text_bytes"),
+    *("last_marked_at", "fingerprint_revision", "unicode_version", "database_bytes", "text_bytes"),
 )
 """Columns of the statement `overview`."""
 

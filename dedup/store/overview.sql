@@ -14,6 +14,8 @@ SELECT (SELECT count(*) FROM dedup.marked_article a WHERE (a.status = 'pending' 
        (SELECT count(*) FROM dedup.article_mark WHERE archived),
        (SELECT recount_all OR EXISTS (SELECT FROM dedup.sentence_change) FROM dedup.corpus_state),
        (SELECT max(marked_at) FROM dedup.article_mark),
+       (SELECT algorithm_revision FROM dedup.corpus_state),
+       (SELECT unicode_version FROM dedup.corpus_state),
        pg_database_size(current_database()),
        -- The bytes of the texts as stored: compressed, without the overhead of pages.
        (SELECT coalesce(sum(pg_column_size(text)), 0)::bigint FROM dedup.article)

@@ -118,8 +118,8 @@ def story(cursor: Cursor, source_id: str) -> Story:
         raise NotFoundError.of(source_id)
     first_words = find_first_words(cursor, ((id, title) for id, title, *_ in rows))
     original, *copies = (
-        StoryArticle(*(*mark, first_words.get(mark[0]), tuple(map(ArticleCredit, agencies, places))))
-        for *mark, agencies, places in rows
+        StoryArticle(*(*mark, first_words.get(mark[0]), tuple(map(ArticleCredit, *credits))))
+        for *mark, credits in ((*row[:-3], row[-3:]) for row in rows)
     )
     return Story(original, tuple(copies))
 

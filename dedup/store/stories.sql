@@ -43,12 +43,13 @@ WITH original AS (
     CROSS JOIN LATERAL (SELECT id FROM dedup.article_mark WHERE duplicate_of = original.id OFFSET 0) AS copy
 )
 SELECT m.source_id, m.title, m.publication, coalesce(m.published_at, m.added_at), m.status, m.stale, m.score, m.reason,
-       c.agencies, c.places
+       c.agencies, c.places, c.kinds
 FROM told CROSS JOIN LATERAL (SELECT * FROM dedup.mark WHERE id = told.id OFFSET 0) AS m
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(agency ORDER BY agency), '{}') AS agencies,
-           coalesce(array_agg(place ORDER BY agency), '{}') AS places
-    FROM (SELECT agency, place FROM dedup.article_credit WHERE article_id = told.id OFFSET 0) AS found) AS c
+           coalesce(array_agg(place ORDER BY agency), '{}') AS places,
+           coalesce(array_agg(kind ORDER BY agency), '{}') AS kinds
+    FROM (SELECT agency, place, kind FROM dedup.article_credit WHERE article_id = told.id OFFSET 0) AS found) AS c
 ORDER BY m.duplicate_of IS NOT NULL, coalesce(m.published_at, m.added_at), m.source_id
 
 -- name: beginnings

@@ -15,6 +15,7 @@ import unicodedata
 
 from dedup.base.article import storable
 from dedup.text.normalize import (
+    CLOSERS,
     IDEOGRAPH,
     IDEOGRAPHS,
     INVISIBLE,
@@ -48,7 +49,7 @@ _ODD_SPACES = "\t\x1c\x1d\x1e\x1f"
 # The pattern begins with the full stop, to search quickly. A look-behind then tests the letters before it.
 _GLUED = re.compile(r"[.?!\u2026](?<=[^\W\d_]{2}.)[\"')\]\u2019\u201d\u00bb]?(?=[^\W\d_]{2})")
 _WEB_ADDRESS = re.compile(r"://|@|\bwww\.", re.IGNORECASE)
-_CLOSERS = "\"')]}\u2019\u201d\u00bb* "
+_SKIPPED = CLOSERS + "* "
 _PUNCTUATION = frozenset(
     ".,;:!?-\u2013\u2014\u2026"  # Latin
     "\u3002\uff0c\uff01\uff1f\u3001\u0964\u0965"  # Chinese and Japanese, Devanagari
@@ -93,7 +94,7 @@ def _blocks(text: str, found: int) -> list[str]:
             block.append(line)
             if i + 1 == len(lines) or not lines[i + 1] or len(line) > HEADING_MAX_CHARACTERS:
                 continue
-            if (line.rstrip(_CLOSERS) or line)[-1] in _PUNCTUATION:
+            if (line.rstrip(_SKIPPED) or line)[-1] in _PUNCTUATION:
                 continue
             fits = fits or _Fits(text, lines)
             if not fits.next_word_after(i):

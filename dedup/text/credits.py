@@ -1,12 +1,15 @@
 """Find the news agencies that an article credits, by a list of spellings of their names.
 
-A listed name counts only at these five places, not in running text:
+A listed name counts only at these seven places, not in running text:
 
-- `byline`: in the byline of the article, in a line that begins with "By", or alone on a line
+- `byline`: in the byline of the article, in a line that begins with "By" or ends with ", Associated Press",
+  alone on a line, or before a date
 - `dateline`: in brackets before the first sentence, "BERLIN (dpa) -", or before a dash, "Reuters. -"
-- `end`: at the end of the text, "(APA/dpa, 1.11.2015)", "- AFP", or alone on the last line
-- `copyright`: in one of the last lines, if the line begins with "©" or "Copyright"
+- `end`: at the end of the text, "(APA/dpa, 1.11.2015)", "- AFP", "Source: AFP", or alone on the last line
+- `copyright`: in one of the last lines that begins with "©" or "Copyright" and names a year or rights
+- `item`: as in a dateline or an end, but amid the text: the agency wrote one item of a column
 - `contribution`: "The Associated Press contributed to this report": the agency wrote part of the text
+- `photo`: "Ada Roe/AP", "AP Photo", "© AFP" alone: the agency took a picture
 """
 
 from __future__ import annotations
@@ -17,43 +20,89 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, get_args
 
-Place = Literal["byline", "dateline", "end", "copyright", "contribution"]
+Place = Literal["byline", "dateline", "end", "copyright", "item", "contribution", "photo"]
 
 # In order of precedence: if an agency is credited at several places, the first place in this list counts.
 PLACES: tuple[Place, ...] = get_args(Place)
 
 REMEMBERED = 4_096  # Maximum of cached bylines and bracketed texts, which often recur
 HEAD = TAIL = 300  # Characters at the beginning and at the end of a text that are searched
+BYLINES = 600  # Characters at the beginning that are searched for bylines, which captions can precede
+AFTER_CAPTIONS = 6_000  # Characters at the beginning that are searched for a dateline after captions
+CONTRIBUTIONS = 600  # Characters at the end that are searched for lists of contributors
 MAX_SPELLING = 60  # Maximum characters of a name
 
-_BRACKET = 40  # Maximum characters between the brackets
 _DATELINE = 100  # Maximum characters before the bracket, on the same line
 _PLAIN_DATELINE = 60  # Maximum characters before the bracket, if no dash follows
 _OWN_LINE = 60  # Maximum characters of a line that is a byline or the last line
 _LAST_LINES = 4
+_CAPTION = 250  # Maximum characters of a paragraph of one line that is a caption if a bracket ends it
 
-_BY = ("By ", "BY ", "by ", "Von ", "VON ", "Par ", "PAR ", "Por ", "POR ", "Di ", "De ")
-_SEPARATORS = re.compile(r"\s*(?:[/,;|&\n\xb7\u2022\u2013]| and | und | et | y | e | with | mit | for )\s*")
-_DASHES = (" -", " \u2013", " \u2014")
-_DASH = re.compile(r"[.:]?\s*(?:[-\u2013\u2014_]|$)")
+_BY = (
+    "By ",
+    "BY ",
+    "by ",
+    "By: ",
+    "Von ",
+    "VON ",
+    "Par ",
+    "PAR ",
+    "Por ",
+    "POR ",
+    "Di ",
+    "De ",
+    "de l'",
+    "de l\u2019",
+)
+_SEPARATORS = re.compile(
+    r"\s*[/,;|&\n\xb7\u2022\u2013\u2014](?:\s*(?:and|as well as) )?\s*"
+    r"|\s+(?:-|and|und|et|y|e|with|mit|for|as well as)\s+"
+)
+_WITH = re.compile(r"(?:avec|mit|with|con|com)\s+", re.IGNORECASE)
+_DASHES = "-\u2013\u2014_\ufffd"  # The last one stands for a character that could not be decoded
 _JOB = re.compile(r"(?:Staff|Writers?|Correspondents?|Reporters?|Editors?|Service|STAFF|WRITERS?)$")
-_CODE = re.compile(r"[a-z]{2,5}|red\.?|[\d. :]*")  # Initials of an author or a news desk, or a date
+# Initials of an author or a news desk, another medium, or a date
+_CODE = re.compile(r"[a-z]{2,5}|[A-Z]{2,5}|[A-Za-z][a-z]{1,6}\.|[\d. :]*")
 _END_DATE = re.compile(r"[\s,]+[\d. :/-]+$")
+_WHEN = re.compile(
+    r"[\s,|\xb7\u2022\u2013\u2014-]*(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|[Pp]ublished|[Uu]pdated|[Pp]osted"
+    r"|Last |\d{1,2}[:/. ]|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.? \d)"
+)
+_PERSON = re.compile(r"(?:[A-Z][\w.'\u2019-]*[ ,&]+(?:and )?){2,8}")
 _RIGHTS = re.compile(
     r"(?:(?:\xa9|\([cC]\)|[Cc]opyright|COPYRIGHT)[\s\xa0,:]*)+(?:by\s+|\d{4}(?:-\d{4})?,?\s*(?:by\s+)?)*"
 )
 _RIGHTS_BEGIN = frozenset("\xa9(cC")  # First characters of `_RIGHTS`
 _CONTRIBUTED = re.compile(
-    r"^[\s\u2022*]*(.{2,280}?)\s+(?:also\s+)?contributed (?:to|reporting)", re.MULTILINE
-)
-_CONTRIBUTING = re.compile(
-    r"(?:^\s*(?:Contributing:|With) |[Mm]aterial from |Information from )(.{2,200}?)(?: was used.*)?\.?\s*$",
+    r"^[\s\u2022*]*(.{2,600}?)\s+(?:also\s+)?contributed\b"
+    r"(?: (?:to|reporting)[\w ]*,? (?:along )?with (.{2,200}))?",
     re.MULTILINE,
 )
-_LAST = re.compile(
-    r"[.!?\"\u201d\u2019\xbb)\n]\s*(?:[-\u2013\u2014]+\s*)?([^.!?\"\u201d\u2019\xbb)\n]{2,40})$"
+# Words before a list of contributors
+_CONTRIBUTING = (
+    "ontributing: ",
+    "aterial from ",
+    "nformation from ",
+    "dditional reporting by ",
+    "\nWith ",
+    "\n With ",
 )
-_CLOSED = '.!?"\u201d\u2019\xbb)\n'
+_FILES = re.compile(r"(?:files|reports|reporting) (?:from|by) ")
+_SENTENCE = re.compile(r"(?<=[a-z]{3})[.!?][\"\u201d\u2019]? ?(?=[A-Z])| was used ")
+_PROVIDED = re.compile(
+    r"(?:^Sources?:|\b(?:reported|written|provided|distributed|supplied|produced) by)(?: [Tt]he)? $"
+)
+_BRACKETS = re.compile(r"\(\s?([^()\n]{2,40})\)")
+_DASHED = re.compile(r"\u2014 ?([A-Z][\w .]{1,24}?)[ .]*[\u2014\u2013-]")
+_SLASHED = re.compile(r"/ ([A-Za-z]{2,6}(?:-[A-Za-z]{2,6}){0,3})[ .]*(?:\n|$)")
+_PROSE = re.compile(r"[a-z\xe0-\xff]{3,}\s+[a-z\xe0-\xff]{2,}$")  # Two words of running text before a bracket
+_CAPTIONED = re.compile(r"Modal Trigger|aption|nlarge|mages? |hoto|Getty|icture|copyright")
+_PHOTO_OF = re.compile(r"/ ?|hotos?: ?|opyright |aption |Trigger |\bvia |hotos? by ")
+_PHOTO = re.compile(r" ?(?:[Pp]hotos?\b|/[A-Z][a-z]+ [A-Z]|PHOTO|[/|] ?(?:Getty|Landov|Corbis)| via Getty)")
+_LAST = re.compile(
+    r"[.!?\"\u201d\u2019\xbb\n]\s*(?:[-\u2013\u2014]+\s*)?([^.!?\"\u201d\u2019\xbb)\n]{2,40})$"
+)
+_CLOSED = '.!?"\u201d\u2019\xbb)\ufffd\n'
 _EDGES = " \t\r\xa0-\u2013\u2014_*\u2022"
 
 
@@ -85,13 +134,21 @@ class CreditReader:
                     self._folded.setdefault(spelling.casefold(), agency)
         self._begins = self._beginnings()
         self._ends = {name[-2:].casefold() for name in self._exact}
-        self._spelled = sorted(self._exact, key=len, reverse=True)
+        spelled = sorted(self._exact, key=len, reverse=True)
+        self._starting = {
+            two: [one for one in spelled if one[:2] == two] for two in {one[:2] for one in spelled}
+        }
+        self._ending = {
+            two: [one for one in spelled if one[-2:] == two] for two in {one[-2:] for one in spelled}
+        }
         self._bracketed = lru_cache(REMEMBERED)(self._in_brackets)
         self._named = lru_cache(REMEMBERED)(self._in_byline)
 
     def _beginnings(self) -> dict[str, tuple[str, ...]]:
         """Map the first three characters of a credit line to the lower-case names that can begin the line."""
-        found: dict[str, set[str]] = {by[:3]: {by.casefold()} for by in _BY}
+        found: dict[str, set[str]] = {}
+        for by in _BY:
+            found.setdefault(by[:3], set()).add(by.casefold())
         for name in self._exact:
             begins = {name[:3]}
             if len(name) == 2:
@@ -112,24 +169,32 @@ class CreditReader:
         found: dict[int, Place] = {}
         if byline:
             self._add(found, self._named(byline), "byline")
-        head = text[:HEAD]
-        if "(" in head:
-            self._dateline(found, head)
-        begins = self._begins
-        for line in head.split("\n"):
+        self._within(found, text)
+        begins, ending, above = self._begins, self._ending, ""
+        for line in text[:BYLINES].split("\n"):
             if line[:1] == " ":
                 line = line.lstrip()
-            # `_line` is slow, so call it only for lines that begin with a whole name.
-            if line[:3] in begins and line.casefold().startswith(begins[line[:3]]):
-                self._line(found, line.strip())
-        self._tail(found, text[-TAIL:].rstrip())
+            name = line[4:] if line[:4] == "The " else line
+            # `_line` is slow, so call it only for lines that begin with a whole name, or can end with one.
+            if (name[:3] in begins and name.casefold().startswith(begins[name[:3]])) or (
+                line[-2:] in ending and len(line) <= _OWN_LINE and self._last_name(line)
+            ):
+                self._line(found, line.strip(), above)
+            if line:
+                above = line
+        self._tail(found, text[-TAIL:].rstrip(), text)
+        self._photos(found, text[:HEAD])
+        if "/" in (tail := text[-TAIL:]) or "hoto" in tail:
+            self._photos(found, tail)
+        if "item" in found.values():  # Items of several agencies: no agency wrote all of the text
+            found = {id: "item" if place in ("dateline", "end") else place for id, place in found.items()}
         return tuple(sorted(found.items())) if found else ()
 
     def _add(self, found: dict[int, Place], agencies: Iterable[Agency], place: Place) -> None:
         for agency in agencies:
             if place in agency.places:
-                before = found.get(agency.id)
-                if before is None or PLACES.index(place) < PLACES.index(before):
+                before = found.setdefault(agency.id, place)
+                if before != place and PLACES.index(place) < PLACES.index(before):
                     found[agency.id] = place
 
     def _agency(self, name: str) -> Agency | None:
@@ -140,11 +205,8 @@ class CreditReader:
         return self._exact.get(name) or (self._folded.get(name.casefold()) if len(name) > 3 else None)
 
     def _in_byline(self, byline: str) -> tuple[Agency, ...]:
-        """Return the agencies in a byline: each is an item of a list, or precedes a job ("AP Writer")."""
-        for by in _BY:
-            if byline.startswith(by):
-                byline = byline[len(by) :]
-                break
+        """Return the agencies in a byline: an item of a list, or before a job ("AP Writer") or a date."""
+        byline = byline[next((len(by) for by in _BY if byline.startswith(by)), 0) :]
         agencies = []
         for part in _SEPARATORS.split(byline):
             agency = self._agency(part.strip("()[]. "))
@@ -152,89 +214,168 @@ class CreditReader:
                 words = part.split(" ")
                 tries = (self._agency(" ".join(words[:count])) for count in range(len(words) - 1, 0, -1))
                 agency = next((one for one in tries if one), None)
-            if agency:
-                agencies.append(agency)
+            agencies += [agency] if agency else self._dated(part)
         return tuple(agencies)
+
+    def _dated(self, line: str) -> list[Agency]:
+        """Return the agency that begins a line, if a date follows: `Associated Press Monday, July 16`."""
+        line = line.strip().removeprefix("The ")
+        if line[:2] not in self._starting:
+            return []
+        agencies = self._leading(line)
+        rest = next(
+            (line[len(name) :] for name in self._starting.get(line[:2], ()) if line.startswith(name)), ""
+        )
+        return agencies if agencies and _WHEN.match(rest) else []
 
     def _in_brackets(self, inside: str) -> tuple[Agency, ...]:
         """Return the agencies in brackets; () if there are words other than agencies, initials and a date."""
         agencies = []
+        if inside.startswith("The "):  # In a link to an article of the agency
+            return ()
         for part in re.split(r"\s*[/,;\u2013]\s*|\s+-\s+", _END_DATE.sub("", inside.strip())):
-            agency = self._agency(_END_DATE.sub("", part))
+            name = _END_DATE.sub("", part).strip()
+            agency = self._agency(name)
+            if not agency and (name[-1:] == "." or ". " in name):
+                # Typesetters put spaces and full stops into names: "Havas .", "A. F. P."
+                tight = name.replace(" ", "")
+                agency = (
+                    self._agency(name.rstrip(" ."))
+                    or self._agency(tight)
+                    or self._agency(tight.replace(".", ""))
+                )
+            joined = [self._agency(one) for one in name.split("-")] if not agency and "-" in name else []
             if agency:
                 agencies.append(agency)
+            elif joined and all(joined):
+                agencies += [one for one in joined if one]
             elif not _CODE.fullmatch(part):
                 return ()
         return tuple(agencies)
 
-    def _dateline(self, found: dict[int, Place], head: str) -> None:
-        start = head.find("(")
-        while start >= 0:
-            stop = head.find(")", start, start + _BRACKET)
-            if stop > 0 and (agencies := self._bracketed(head[start + 1 : stop])):
-                line = head.rfind("\n", 0, start) + 1
-                if (head[stop + 1 : stop + 3] in _DASHES and start - line <= _DATELINE) or self._opens(
-                    head[line:start].strip(), head[stop + 1 : stop + 8]
-                ):
-                    self._add(found, agencies, "dateline")
-                    return
-            start = head.find("(", start + 1)
+    def _photos(self, found: dict[int, Place], part: str) -> bool:
+        """Add the credits of photos in a part of a text; return whether there are any."""
+        if not ("/" in part or "hoto" in part or "via " in part or "aption" in part or "opyright" in part):
+            return False
+        agencies = [
+            one for match in _PHOTO_OF.finditer(part) for one in self._leading(part[match.end() :], "")
+        ]
+        for match in _PHOTO.finditer(part) if "hoto" in part or "/" in part or "PHOTO" in part else ():
+            if name := self._last_name(part[: match.start()]):
+                agencies.append(self._exact[name])
+        self._add(found, agencies, "photo")
+        return bool(agencies)
 
-    @staticmethod
-    def _opens(before: str, after: str) -> bool:
-        """Return whether the texts before and after a bracket show that the bracket is part of a dateline."""
-        line = after.partition("\n")[0]
-        if _DASH.match(line.lstrip()):
-            return len(before) <= _DATELINE
-        plain = len(before) <= _PLAIN_DATELINE and not before.endswith(".")
-        return plain and (not before or before.isupper() or any(map(str.isdigit, before)))
+    def _within(self, found: dict[int, Place], text: str) -> None:
+        """Add the credits in brackets, between dashes or after slashes, in the whole text."""
+        for match in _BRACKETS.finditer(text):
+            if agencies := self._bracketed(match[1]):
+                if within := self._place(text, match.start(), match.end()):
+                    self._add(found, agencies, within)
+            elif match.end() + 2 >= len(text) and (given := _WITH.match(match[1])):
+                self._add(found, self._bracketed(match[1][given.end() :]), "contribution")
+        for match in _DASHED.finditer(text) if "\u2014" in text else ():
+            before = text[max(0, match.start() - 3) : match.start()].rstrip()
+            if before[-1:].isdecimal() or before[-1:] in (".", ","):
+                self._add(found, self._bracketed(match[1]), "dateline" if match.start() < HEAD else "item")
+        for match in _SLASHED.finditer(text) if "/" in text else ():
+            if text[max(0, match.start() - 2) : match.start()].rstrip()[-1:] in _CLOSED:
+                self._add(found, self._bracketed(match[1]), "end" if match.end() == len(text) else "item")
 
-    def _line(self, found: dict[int, Place], line: str) -> None:
+    def _place(self, text: str, start: int, stop: int) -> Place | None:
+        """Return the place of names in brackets, from the text before and after; None: it is no credit."""
+        line = text.rfind("\n", 0, start) + 1
+        before = text[max(line, start - _DATELINE - 1) : start].strip(" \xa0\t\r[")
+        rest = text[stop : stop + 12].lstrip(" .,:;)]'\u2019\xa0\r")
+        above = text[max(0, line - _DATELINE) : max(0, line - 1)]
+        captioned = HEAD <= start < AFTER_CAPTIONS and self._photos({}, above)
+        amid: Place = "dateline" if start < HEAD or captioned else "item"
+        ends = stop + 12 >= len(text) and not rest.strip(f"\n{_EDGES}.")
+        if not ends and len(self._last_name(before)) > 3:
+            return None  # "The Associated Press (AP) - an agency"
+        if not ends and rest and rest[0] in _DASHES:
+            return (
+                amid
+                if len(before) <= _DATELINE and not (before[-1:].islower() and _PROSE.search(before))
+                else None
+            )
+        above = above.rstrip(" \xa0\r")
+        closed = (before or above or "\n")[-1] in f"{_CLOSED}," or text[stop - 5 : stop - 1].isdecimal()
+        if ends:
+            number = any(map(str.isdigit, before[-20:])) and rest.strip()
+            return "end" if closed or not before or number else None
+        if rest[:1] in ("\n", "") and closed and (before or above):
+            # A caption is one line. A line after an unfinished line is a part of an item.
+            wrapped = above and text[line - 2 : line - 1] not in ("\n", "") and above[-1] not in _CLOSED
+            return "item" if wrapped or not before or start - line > _CAPTION else "photo"
+        if len(before) > _PLAIN_DATELINE or not (rest[:1].isupper() or rest[:1] in '"\u201c\xab\u201e\n'):
+            return None
+        words = before.split()
+        ahead = (before or above)[-16:]
+        if not before and start < HEAD and not above:
+            return amid
+        dateline = before.isupper() or any(map(str.isdigit, ahead)) or (len(words) <= 2 and closed and before)
+        return amid if dateline else None
+
+    def _line(self, found: dict[int, Place], line: str, above: str) -> None:
         """Add the credits from a line near the beginning: a byline, or a name followed by a dash."""
         if line.startswith(_BY):
             if len(line) <= 2 * _OWN_LINE:
                 self._add(found, self._named(line), "byline")
             return
         if len(line) <= _OWN_LINE and not line.endswith((".", ":")):
-            first, *others = re.split(r"\s*[|,/]\s*|\s{2,}", line.strip("()"))
-            if (agency := self._agency(first)) and all(len(other) < _BRACKET for other in others):
-                self._add(found, [agency], "byline")
+            first, *others = re.split(r"\s*[|,]\s*|\s{2,}", line.strip("()") if line[-1:] == ")" else line)
+            agencies = self._bracketed(first) if self._agency(first.split("/")[0]) else ()
+            if agencies and all(len(other.split()) < 3 or _WHEN.match(other) for other in others):
+                self._add(found, agencies, "photo" if _CAPTIONED.search(above) else "byline")
                 return
-        name = re.match(r"(.{2,40}?)(?:[.:]\s?[-\u2013\u2014]|\s[-\u2013\u2014]\s)", line)
-        if name and (agency := self._agency(name[1])):
+            name, comma, last = line.rpartition(",")
+            if comma and _PERSON.fullmatch(f"{name} ") and (agency := self._agency(last)):
+                if above.rstrip()[-1:] not in ('"', "\u201d", "\xbb"):  # The source of a quote is no byline
+                    self._add(found, [agency], "photo" if _CAPTIONED.search(above) else "byline")
+                return
+        if len(line) <= 2 * _OWN_LINE and (agencies := tuple(self._dated(line))):
+            self._add(found, agencies, "byline")
+            return
+        dashed = re.match(r"(.{2,40}?)(?:[.:]\s?[-\u2013\u2014]|\s[-\u2013\u2014]\s)", line)
+        if dashed and (agency := self._agency(dashed[1])):
             self._add(found, [agency], "dateline")
 
-    def _tail(self, found: dict[int, Place], tail: str) -> None:
-        if tail.endswith((")", ").")):
-            start = tail.rfind("(")
-            inside = tail[start + 1 :].rstrip(".)")
-            closed = tail[:start].rstrip(" \xa0")[-1:] in _CLOSED or inside[-4:].isdecimal()
-            if start > 0 and len(inside) <= _BRACKET and closed:
-                self._add(found, self._bracketed(inside), "end")
-        elif tail[-2:].casefold() in self._ends:
+    def _tail(self, found: dict[int, Place], tail: str, text: str) -> None:
+        if tail[-2:].casefold() in self._ends:
             self._closing(found, tail)
         lines = [line.strip(_EDGES) for line in tail.split("\n")]
         if len(lines) > 1:
             for line in lines[-_LAST_LINES:]:
-                if line[-2:].casefold() in self._ends and len(line) <= _OWN_LINE:
-                    parts = [self._agency(part) for part in re.split(r"\s*[/,]\s*", line)]
-                    if all(parts):
-                        self._add(found, [part for part in parts if part], "end")
+                if len(line) > _OWN_LINE:
+                    continue
+                if line[-2:].casefold() in self._ends and self._agency(re.split(r"[/,]", line)[-1]):
+                    self._add(found, self._bracketed(line), "end")
+                if line[:3] in self._begins and line.startswith(_BY):
+                    self._add(found, self._named(line), "end")
+        if "ource" in tail or "ed by" in tail:
+            for line in (line.rstrip(".") for line in lines[-_LAST_LINES:]):
+                if (name := self._last_name(line)) and _PROVIDED.search(line[: -len(name)]):
+                    self._add(found, [self._exact[name]], "end")
         for line in lines:
-            if line[:1] in _RIGHTS_BEGIN and (match := _RIGHTS.match(line)):
-                self._add(found, self._leading(line[match.end() :]), "copyright")
+            if line[:1] in _RIGHTS_BEGIN and (rights := _RIGHTS.match(line)):
+                owner = line[rights.end() :]
+                alone = self._agency(owner) and not any(map(str.isdigit, line))
+                self._add(found, self._leading(owner), "photo" if alone else "copyright")
         last = lines[-1].strip(f"{_EDGES}(")
         if len(last) <= _OWN_LINE and ("ewsdesk" in tail or "ewsroom" in tail or "ureau " in tail):
             self._add(found, self._leading(last), "end")
-        # The two searches are slow on long lines, so run them only if a typical word is present.
-        if (
-            "ontribut" in tail
-            or "aterial from" in tail
-            or "nformation from" in tail
-            or (len(lines) > 1 and ("\nWith " in tail or "\n With " in tail))
-        ):
-            for match in (*_CONTRIBUTED.finditer(tail), *_CONTRIBUTING.finditer(tail)):
-                self._add(found, self._listed(match[1]), "contribution")
+        if "ontribut" in tail or " from " in tail or "reporting by" in tail or "With " in tail:
+            self._contributions(found, text[-CONTRIBUTIONS:])
+
+    def _contributions(self, found: dict[int, Place], tail: str) -> None:
+        for match in _CONTRIBUTED.finditer(tail) if "ontributed" in tail else ():
+            self._add(found, self._listed(_SENTENCE.split(match[1])[-1]), "contribution")
+            self._add(found, self._listed(match[2] or ""), "contribution")
+        for words in _CONTRIBUTING:
+            if (start := tail.find(words)) >= 0:
+                names = _FILES.sub("", tail[start + len(words) :].partition("\n")[0], count=1)
+                self._add(found, self._listed(_SENTENCE.split(names)[0].rstrip(" .)")), "contribution")
 
     def _closing(self, found: dict[int, Place], tail: str) -> None:
         """Add the agencies named after the end of the last sentence: `… he said. - AFP`."""
@@ -244,18 +385,25 @@ class CreditReader:
             if all(agencies):
                 self._add(found, [agency for agency in agencies if agency], "end")
 
-    def _leading(self, rest: str) -> list[Agency]:
+    def _leading(self, rest: str, article: str = "The ") -> list[Agency]:
         """Return the agency whose name begins a text; the longest matching spelling decides."""
-        rest = rest.removeprefix("The ").removeprefix("the ")
-        for spelling in self._spelled:
+        rest = rest.removeprefix(article).removeprefix(article.lower())
+        for spelling in self._starting.get(rest[:2], ()):
             if rest.startswith(spelling) and not rest[len(spelling) : len(spelling) + 1].isalnum():
                 return [self._exact[spelling]]
         return []
 
+    def _last_name(self, text: str) -> str:
+        """Return the longest spelling that ends a text; "" if there is none."""
+        for spelling in self._ending.get(text[-2:], ()):
+            if text.endswith(spelling) and not text[-len(spelling) - 1 : -len(spelling)].isalnum():
+                return spelling
+        return ""
+
     def _listed(self, names: str) -> list[Agency]:
         """Return the agencies in a list of contributors, which can also name people."""
-        agencies = []
-        for part in _SEPARATORS.split(names.rpartition(". ")[2]):
+        agencies: list[Agency] = []
+        for part in _SEPARATORS.split(names):
             agency = self._agency(part.strip("()[]. ")) or next(iter(self._leading(part)), None)
             if agency:
                 agencies.append(agency)

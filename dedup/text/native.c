@@ -18,7 +18,7 @@ typedef Wide Char;
 
 enum { /* Classes of characters, in the same order as in native_characters.py */
     RE_WORD = 1 << 0, LETTER = 1 << 1, ALPHA = 1 << 2, LOWER = 1 << 3, UPPER = 1 << 4, DIGIT = 1 << 5, SPACE = 1 << 6,
-    LINE_END = 1 << 7, IDEOGRAPH = 1 << 8, ASCII_WORD = 1 << 9, SENTENCE_END = 1 << 10, OTHER_CLOSER = 1 << 11,
+    LINE_END = 1 << 7, IDEOGRAPH = 1 << 8, ASCII_WORD = 1 << 9, SENTENCE_END = 1 << 10, CLOSER = 1 << 11,
     GLUE_CLOSER = 1 << 12, NON_WORD = 1 << 13, QUOTE = 1 << 14, LINE_CLOSER = 1 << 15, LINE_PUNCTUATION = 1 << 16,
     NO_START = 1 << 17, PUNCTUATION = 1 << 18, COMBINES = 1 << 19, ODD_LOWER = 1 << 20
 };
@@ -548,12 +548,14 @@ static void end_block(Work *w, int64_t n) {
     const Char *s = unglue(w, &n);
     int64_t start = 0;
     if (w->call->sentence_ends)
-        for (int64_t i = 1; i < n && !w->status; i++)
-            if ((is(w, s[i - 1], SENTENCE_END) && !is(w, s[i], SENTENCE_END | OTHER_CLOSER)) ||
-                (i > 1 && is(w, s[i - 2], SENTENCE_END) && is(w, s[i - 1], OTHER_CLOSER))) {
+        for (int64_t i = 0, ended = 0; i < n && !w->status; i++) { /* _OTHER_SENTENCE */
+            int end = is(w, s[i], SENTENCE_END) != 0, closed = ended && is(w, s[i], CLOSER);
+            if (ended && !closed && (!end || is(w, s[i - 1], CLOSER))) {
                 split_trimmed(w, s, start, i);
                 start = i;
             }
+            ended = end || closed;
+        }
     if (!w->status) split_trimmed(w, s, start, n);
 }
 

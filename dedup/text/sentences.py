@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 
 from dedup.text.clean import glued_blocks, unglued
-from dedup.text.normalize import SENTENCE_END, SENTENCE_ENDS
+from dedup.text.normalize import CLOSERS, SENTENCE_END, SENTENCE_ENDS
 from dedup.text.punkt import PunktModel
 
 NON_WORDS = ")\";}]*:@'({[\u2018\u2019\u201c\u201d\u00ab\u00bb?!"
@@ -106,12 +106,13 @@ CONTEXTS_KEPT = 1 << 14  # Maximum number of cached decisions per splitter
 # A longer word is not an abbreviation, so a full stop after it always ends the sentence. This saves work.
 MAX_CONTEXT_CHARACTERS = 200
 
-_CLOSERS = "\"')\\]}\u2019\u201d\u00bb\u300d\u300f\u300b\uff09"
-_OTHER_END = re.compile(
-    rf"(?<=[{SENTENCE_ENDS}])(?![{SENTENCE_ENDS}{_CLOSERS}])|(?<=[{SENTENCE_ENDS}][{_CLOSERS}])"
+# A sentence up to full stops of other scripts, with all closing quotes and brackets after them; or the rest.
+_OTHER_SENTENCE = re.compile(
+    rf"[^{SENTENCE_ENDS}]*[{SENTENCE_ENDS}]+[{re.escape(CLOSERS)}]*|[^{SENTENCE_ENDS}]+"
 )
 _CONTEXT = re.compile(rf"[.?!](?=(?P<after>[{re.escape(NON_WORDS)}]|\s+(?P<next>\S+)))")
-_QUOTES = "\"')]}\u2018\u2019\u201c\u201d\u00ab\u00bb"
+# As in NLTK, three opening quotes too, since some languages close with them; further closers are dedup's own.
+_QUOTES = CLOSERS + "\u2018\u201c\u00ab"
 _CLOSING = re.compile(rf"[{re.escape(_QUOTES)}]+?(?:\s+|(?=--)|$)")
 _AFTER, _QUOTE = frozenset(NON_WORDS), frozenset(_QUOTES)
 
@@ -132,7 +133,7 @@ class SentenceSplitter:
             if not kinds:
                 found += self._plainly_split(block, glued=True) or self.split(unglued(block))
             elif kinds & SENTENCE_END:
-                for part in _OTHER_END.split(unglued(block)):
+                for part in _OTHER_SENTENCE.findall(unglued(block)):
                     if part := part.strip():
                         found += self.split(part)
             else:

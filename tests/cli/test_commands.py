@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dedup.db.database import URL_VARIABLE, Database
+from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION
 from tests.cli.conftest import HARBOUR, MUSEUM, Dedup
 
 _UNIQUE = {"status": "unique", "duplicate_of": None, "score": None, "reason": None, "stale": False}
@@ -191,6 +192,8 @@ def test_status_says_what_is_pending(dedup: Dedup, news: Path) -> None:
     assert after["counts"] == {"unique": 2, "duplicate": 1}
     assert (after["unfingerprinted"], after["stories_with_copies"], after["uncounted"]) == (0, 1, False)
     assert (after["stale"], after["backfill"]) == (0, None)
+    assert after["fingerprint_revision"] == ALGORITHM_REVISION
+    assert f"revision {ALGORITHM_REVISION}, Unicode {UNICODE_VERSION}" in dedup("status", "--all").out
     shown = dedup("status")
     assert "3 articles" in shown.out
     assert shown.err == ""

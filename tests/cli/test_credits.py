@@ -47,7 +47,9 @@ def test_an_article_and_a_story_show_their_credit(
     assert "Ada Roe" in shown
     assert "credit: AP (dateline)" in shown
     assert main.run(["show", "w", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["credits"] == [{"agency": "AP", "place": "dateline"}]
+    assert json.loads(capsys.readouterr().out)["credits"] == [
+        {"agency": "AP", "place": "dateline", "kind": "text"}
+    ]
     assert main.run(["stories", "--json"]) == 0
     assert [story["credits"] for story in json.loads(capsys.readouterr().out)] == [{"AP": 1}]
     assert main.run(["stories"]) == 0

@@ -8,8 +8,8 @@ import numpy as np
 import psycopg
 import pytest
 
-from dedup.db.arrays import read_arrays
 from dedup.db.database import Database
+from dedup.db.elements import read_arrays
 
 VALUES = {
     "bigint": np.array([-(2**63), -1, 0, 2**63 - 1], np.int64),

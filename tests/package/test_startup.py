@@ -1,4 +1,4 @@
-"""`import dedup` and every `--help` load neither a database nor NumPy; a submit loads what it needs."""
+"""`import dedup` and `--help` load no database; a question loads no NumPy; a submit loads what it needs."""
 
 from __future__ import annotations
 
@@ -43,14 +43,15 @@ def heavy(modules: list[str]) -> list[str]:
     return [module for module in modules if test_architecture.is_within(module, HEAVY)]
 
 
-def groups(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield every command as its words."""
-    yield path
-    for name, inner in getattr(command, "commands", {}).items():
-        yield from groups(inner, (*path, name))
+def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield every command with its words."""
+    yield path, group
+    for name, inner in getattr(group, "commands", {}).items():
+        yield from commands(inner, (*path, name))
 
 
-COMMANDS = list(groups(typer.main.get_command(program())))
+WHOLE = dict(commands(typer.main.get_command(program())))
+COMMANDS = list(WHOLE)
 
 
 @pytest.mark.extra("judging", "lab")
@@ -118,6 +119,17 @@ with Deduplicator({url!r}) as dd:
         verdict = dd.submit(Article(name, text))
         assert verdict.status in ("unique", "duplicate"), verdict
 """
+QUESTION = """
+from dedup import Deduplicator
+with Deduplicator({url!r}) as dd:
+    dd.status()
+"""
+STATUS = """
+import os
+os.environ["DEDUP_DATABASE_URL"] = {url!r}
+from dedup.cli.main import run
+assert run(["status"]) == 0
+"""
 CHECK = """
 import io, os, sys
 os.environ["DEDUP_DATABASE_URL"] = {url!r}
@@ -131,16 +143,34 @@ NOT_FOR_ONE_ARTICLE = (
     *("dedup.settling.backfill", "dedup.settling.memory", "dedup.settling.explain", "dedup.settling.verify"),
     *("dedup.db.migrate", "dedup.text.training", "dedup.extras.lab", "dedup.extras.judging"),
 )
-MOST_MODULES = {"submit": 520, "check": 720}
-"""Modules that a submit or a check may import, including Python's own, with some room."""
+NOT_FOR_A_QUESTION = (
+    *(*NOT_FOR_ONE_ARTICLE, "numpy", "xxhash"),
+    *("dedup.text", "dedup.rules.pair", "dedup.settling", "dedup.store.fingerprints"),
+)
+MOST_MODULES = {IMPORT: 75, HELP: 465, QUESTION: 375, STATUS: 550, SUBMIT: 510, CHECK: 700}
+"""Modules that a program may import, including Python's own, with some room."""
 
 
-@pytest.mark.parametrize(("what", "code"), [("submit", SUBMIT), ("check", CHECK)])
-def test_one_article_loads_what_one_article_needs(corpus_url: str, what: str, code: str) -> None:
+@pytest.mark.parametrize(
+    "code", MOST_MODULES, ids=["import", "help", "question", "status", "submit", "check"]
+)
+def test_a_program_imports_few_modules(corpus_url: str, code: str) -> None:
+    loaded = loaded_by(code.format(url=corpus_url) if "{" in code else code)
+    assert len(loaded) < MOST_MODULES[code], len(loaded)
+
+
+@pytest.mark.parametrize("code", [QUESTION, STATUS], ids=["question", "status"])
+def test_a_question_loads_no_numpy_and_nothing_that_decides(corpus_url: str, code: str) -> None:
+    loaded = loaded_by(code.format(url=corpus_url))
+    assert {"psycopg", "dedup.store.overview"} <= set(loaded)
+    assert [name for name in loaded if test_architecture.is_within(name, NOT_FOR_A_QUESTION)] == []
+
+
+@pytest.mark.parametrize("code", [SUBMIT, CHECK], ids=["submit", "check"])
+def test_one_article_loads_what_one_article_needs(corpus_url: str, code: str) -> None:
     loaded = loaded_by(code.format(url=corpus_url))
     assert {"numpy", "psycopg", "dedup.settling.hook"} <= set(loaded)
     assert [name for name in loaded if test_architecture.is_within(name, NOT_FOR_ONE_ARTICLE)] == []
-    assert len(loaded) < MOST_MODULES[what], len(loaded)
 
 
 @pytest.mark.extra("judging")
@@ -152,12 +182,21 @@ def test_one_article_loads_what_one_article_needs(corpus_url: str, what: str, co
         (["--schema", "a", "check"], {"load", "check", "judge"}),
         (["chekc"], {"load", "check", "judge"}),
         ([], {"load", "check", "judge"}),
+        (["--help"], {"load", "check", "judge"}),
     ],
 )
 def test_only_the_command_that_is_named_first_is_made(arguments: list[str], made: set[str]) -> None:
     commands = set(typer.main.get_command(main.program(arguments[:1])).commands)  # type: ignore[attr-defined]
     assert commands & {"load", "check", "judge"} == made
     assert len(commands) == 1 or commands == {path[0] for path in COMMANDS if path}
+
+
+def test_the_list_of_commands_has_their_help_and_no_parameters() -> None:
+    listed = dict(commands(typer.main.get_command(program(["--help"]))))
+    assert {path: one.help for path, one in listed.items()} == {
+        path: one.help for path, one in WHOLE.items() if len(path) < 2
+    }
+    assert [path for path, one in listed.items() if one.params and not hasattr(one, "commands")] == []
 
 
 def test_the_checks_see_what_they_forbid() -> None:

@@ -58,7 +58,9 @@ def test_what_a_hook_stores_is_read_by_the_next_backfill(corpus: Deduplicator) -
 def test_an_edit_of_text_or_byline_is_followed(corpus: Deduplicator) -> None:
     corpus.load(map(article, TEXTS))
     corpus.backfill()
-    corpus.load([article("wire", text=BODY.format("ten") + "\n\u00a9 dpa"), article("copy", byline="AFP")])
+    corpus.load(
+        [article("wire", text=BODY.format("ten") + "\n\u00a9 dpa 2020"), article("copy", byline="AFP")]
+    )
     corpus.load([article("mixed", text="")])
     corpus.backfill()
     assert stored(corpus) == {"wire": [("dpa", "copyright")], "copy": [("AFP", "byline")]}
@@ -83,6 +85,24 @@ def test_another_list_has_all_read_again(corpus: Deduplicator) -> None:
     finally:  # the list is that of all tests
         corpus.credits.add("AP", before["AP"].spellings)
         corpus.credits.remove("Vantage Wire")
+
+
+def test_agency_copy_is_not_own_but_for_the_agency_itself(corpus: Deduplicator) -> None:
+    ferry, snow = (
+        BODY.format("ten"),
+        "Snow fell on the hills above Brig, and the road to the pass was closed. " * 3,
+    )
+    fair = "The autumn fair of the village drew more visitors than the one of the year before. " * 3
+    corpus.load(
+        [
+            Article("wire", "BRIG (AP) - " + ferry, publication="Associated Press"),
+            Article("credited", "BRIG (AP) - " + snow, publication="Courier"),
+            Article("photo", fair + "\nAda Roe/AP", publication="Courier"),
+        ]
+    )
+    corpus.backfill()
+    found = {one.publication: (one.settled, one.own) for one in corpus.credits.publications()}
+    assert found == {"Associated Press": (1, 1), "Courier": (2, 1)}
 
 
 def test_what_was_deleted_has_no_credits(corpus: Deduplicator, database: Database) -> None:

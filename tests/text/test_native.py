@@ -32,7 +32,7 @@ TRAINED = {"en": english(), "xx": MODEL, "": NEUTRAL}
 # ruff: noqa: E501, SIM905 - a table
 # What steps of the kernel look for, between words of many scripts.
 PIECES = [
-    *". ? ! … , ; : - -- --- ( ) [ ] { } \" ' ‘ ’ “ ” « » * % / @ :// www. ... .. 。 ！ ？ । ۔ ؟ ። 」 ）".split(),
+    *". ? ! … , ; : - -- --- ( ) [ ] { } \" ' ‘ ’ “ ” « » * % / @ :// www. ... .. 。 ！ ？ । ۔ ؟ ። 」 ） 』》 ’” ｣".split(),
     *"a A the The THE U.S Mr Mr. Dr St bzw. Gallen Mai das Das стр. Пять Это 5 3.5 -1,000. 12. x_y Inc. J. É. l'op".split(),
     *"opposition Les Élan straße ß ﬁne Ⅷ ½ ² ﷺ ｆｕｌｌ 日本語 カタカナ ｶﾞ か 가각 हिन्दी ไทย İstanbul ΟΔΟΣ ǅ ΐ é e\u0301 \u3099 \u0301".split(),
     *" |  |\t|\n|\n\n|\r\n|\r|\u2028|\u2029|\x85|\x0b|\x1c|\xa0|\u3000|\u2003|\xad|\ufeff|\0|\ud800|\U0001d400|\U000e0100".split(

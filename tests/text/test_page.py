@@ -6,18 +6,23 @@ are held against the code.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dedup.base.settings import Settings
 from dedup.text import clean
 from dedup.text.clean import blocks
+from dedup.text.fingerprint import Fingerprinter
 from dedup.text.normalize import (
+    CLOSERS,
     IDEOGRAPHS,
     INVISIBLES,
     LATE_MARKS,
@@ -26,11 +31,14 @@ from dedup.text.normalize import (
     SENTENCE_ENDS,
     words,
 )
+from dedup.text.punkt import PunktModel
 from dedup.text.sentences import NON_WORDS, TOKEN
+from tests.text.test_sentences import MODELS, splitter
+from tests.text.test_sentences import PIECES as SENTENCE_PIECES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "semantics.md").read_text("utf-8")
 
-INVISIBLE, MARK, LINE_END, PUNCTUATION, ASIDE, CHINESE, ENDS = range(7)
+INVISIBLE, MARK, LINE_END, PUNCTUATION, CLOSING, CHINESE, ENDS = range(7)
 """The rows of the page's table of classes, in its order."""
 
 
@@ -65,7 +73,7 @@ def test_the_classes_of_the_page_are_those_of_the_code() -> None:
         members(LATE_MARKS),
         set(LINE_ENDS),
         set(clean._PUNCTUATION),
-        set(clean._CLOSERS),
+        set(CLOSERS),
         members(IDEOGRAPHS),
         set(SENTENCE_ENDS),
     ]
@@ -101,7 +109,7 @@ def slow_blocks(text: str) -> list[str]:
 
     def heading(i: int) -> bool:
         line, following = single[i], single[i + 1]
-        end = line.rstrip("".join(known[ASIDE])) or line
+        end = line.rstrip("".join(known[CLOSING]) + " *") or line
         return (
             len(line) <= min(60, 0.6 * widest[1])
             and widest[1] >= 40
@@ -173,7 +181,89 @@ def unglued(line: str) -> str:
     return made
 
 
-ODD = "%/•·#*&†¿!.,;:?-–—…。，！？、।॥؟،۔።፣\"')]}’”»「（）：％"
+def slow_sentences(text: str, model: PunktModel) -> list[str]:
+    """The sentences of a text, rule by rule as the page has them."""
+    found = []
+    for block in blocks(text):
+        piece = ""
+        for c in block + "\0":
+            ended = piece.rstrip("".join(classes()[CLOSING]))[-1:] in classes()[ENDS]
+            goes_on = c in classes()[CLOSING] or (c in classes()[ENDS] and piece[-1:] in classes()[ENDS])
+            if ended and not goes_on:
+                found += slow_split(piece.strip(" "), model)
+                piece = ""
+            piece += c
+        found += slow_split(piece[:-1].strip(" "), model)
+    return found
+
+
+def slow_split(piece: str, model: PunktModel) -> list[str]:
+    marks: list[tuple[int, int]] = []  # where a run of characters starts, and an end mark that counts
+    for i, c in enumerate(piece[:-1]):
+        if c in ".?!" and (piece[i + 1] in NON_WORDS or (piece[i + 1] == " " and piece[i + 2 :])):
+            run = piece.rfind(" ", 0, i) + 1
+            marks = [one for one in marks if one[0] != run or one[1] == run] + [(run, i)]
+    sentences, start = [], 0
+    closing = "".join(classes()[CLOSING] | set("‘“«"))
+    for word, mark in marks:
+        stop = mark + 2 if piece[mark + 1] != " " else (piece + " ").index(" ", mark + 2)
+        context = piece[word : min(stop, mark + 201)]
+        tokens = re.findall(TOKEN, context)
+        if mark - word > 200 or any(ends_between(a, b, model) for a, b in pairwise(tokens)):
+            sentences.append(piece[start : mark + 1])
+            start = mark + 1
+    sentences.append(piece[start:])
+    for i in range(1, len(sentences)):
+        closed = re.match(f" ?[{re.escape(closing)}]+(?= |--|$)", sentences[i])
+        if closed:
+            sentences[i - 1] += closed[0]
+            sentences[i] = sentences[i][closed.end() :]
+        sentences[i] = sentences[i].removeprefix(" ")
+    return [sentence for sentence in sentences if sentence]
+
+
+def ends_between(a: str, b: str, model: PunktModel) -> bool:
+    def one_period(token: str) -> bool:
+        return token.endswith(".") and not token.endswith("..") and token != "."
+
+    def abbreviated(token: str) -> bool:
+        word = token.lower()[:-1]
+        return one_period(token) and bool({word, word.split("-")[-1]} & model.abbrev_types)
+
+    def ends(token: str) -> bool:
+        return token in (".", "?", "!") or (one_period(token) and not abbreviated(token))
+
+    def kind(token: str, bare: bool) -> str:
+        if re.search(r"^-?[\.,]?\d[\d,\.-]*\.?$", token):
+            return "##number##"
+        return (token.lower().removesuffix(".") if bare else "") or token.lower()
+
+    if not a.endswith("."):
+        return ends(a)
+    kinds = kind(a, True), kind(b, ends(b))
+    if kinds in model.collocations:
+        return False
+    flags, starts = model.ortho_context.get(kinds[1], 0), None
+    if b in (";", ":", ",", ".", "!", "?"):
+        starts = False
+    elif b[0].isupper():
+        starts = True if flags & 112 and not flags & 4 else None
+    elif b[0].islower():
+        starts = False if flags & 14 or not flags & 16 else None
+    letter = unicodedata.category(a[0])[0] == "L" or unicodedata.numeric(a[0], None) is not None
+    initial = len(a) == 2 and (letter or a[0] == "_") and unicodedata.category(a[0]) != "Nd"
+    likely = starts or (b[0].isupper() and kinds[1] in model.sent_starters)
+    if (abbreviated(a) or (len(a) > 1 and not a.strip("."))) and not initial and likely:
+        return True
+    if initial or kinds[0] == "##number##":
+        if starts is False:
+            return False
+        if initial and starts is None and b[0].isupper():
+            return ends(a) and bool(flags & 112)
+    return ends(a)
+
+
+ODD = "%/•·#*&†¿!.,;:?-–—…。，！？、।॥؟،۔።፣\"')]}’”»「」（）：％›"
 PIECES = st.one_of(
     st.sampled_from(
         ["storm", "Storm", "the old harbour of the town", "well", "é", "É", "G7", "2024", "_", "²"]
@@ -201,6 +291,39 @@ TEXTS = st.tuples(
 @example("東京 (a) é 東京 50% 東京 % 東 京 . 東 G7 の")
 def test_the_blocks_of_a_text_are_those_of_the_page(text: str) -> None:
     assert blocks(text) == slow_blocks(text)
+
+
+ENDS_AND_CLOSERS = st.text("。！؟।.?!…」』）’”\"')« ab", min_size=1, max_size=8)
+BLOCKS_OF_ALL = st.lists(st.one_of(SENTENCE_PIECES, ENDS_AND_CLOSERS), max_size=20).map(" ".join)
+
+
+@pytest.mark.parametrize("name", ["english", "invented"])
+@given(BLOCKS_OF_ALL)
+@example("So he. Said it. Then he. said so. top. said. co. A 5. may 5. May 5. x J. May J. the")
+@example(
+    "Then . . . he. ” ) « -- ran. （「so。」』）” 。。」。 ！？” " + "x" * 201 + ". y " + "u.s. " + "Y" * 300
+)
+def test_the_sentences_of_a_text_are_those_of_the_page(name: str, text: str) -> None:
+    assert splitter(name).sentences(text) == slow_sentences(text, MODELS[name]())
+
+
+def test_the_version_is_what_the_page_says() -> None:
+    def sha256(text: str) -> str:
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    table = PAGE.split("| setting, kind *fingerprint* |")[1].split("\n\n")[0]
+    names = re.findall(r"^\| `(\w+)` =", table, re.MULTILINE)
+    for settings in (Settings(), Settings(damaged_print="on", hash_key="it's")):
+        lines = [
+            f"{name}={getattr(settings, name)!r}"
+            for name in names
+            if name != "default_language" and (name != "damaged_print" or settings.damaged_print == "on")
+        ]
+        empty = "abbrev_types.txt\0\0collocations.tab\0\0sent_starters.txt\0\0ortho_context.tab\0\0"
+        (revision,) = re.findall(r"this page describes revision (\d+)", PAGE)
+        four = [revision, unicodedata.unidata_version, sha256("\n".join(lines)), sha256(empty)]
+        version = int.from_bytes(bytes.fromhex(sha256("\n".join(four)))[:8], "little", signed=True)
+        assert Fingerprinter(settings).version("de") == version
 
 
 def test_the_token_pattern_is_that_of_the_page() -> None:

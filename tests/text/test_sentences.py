@@ -60,7 +60,9 @@ class Patterns(PunktLanguageVars):  # type: ignore[misc]  # NLTK has no types
         rf"(?=\s|$|{_non_word}|{_multi_char}|,(?=$|\s|{_non_word}|{_multi_char}))|\S)"
     )
     _contexts = re.compile(rf"[.?!](?=(?P<after_tok>{_non_word}|\s+(?P<next_tok>\S+)))")
-    re_boundary_realignment = re.compile("[\"')\\]}\u2018\u2019\u201c\u201d\u00ab\u00bb]+?(?:\\s+|(?=--)|$)")
+    re_boundary_realignment = re.compile(
+        "[\"')\\]}\u2018\u2019\u201c\u201d\u00ab\u00bb\u203a〉》」』】〕〗〙〛〞〟＂＇）］｝｣]+?(?:\\s+|(?=--)|$)"
+    )
 
     def word_tokenize(self, s: str) -> list[str]:
         return self._words.findall(s)
@@ -265,6 +267,9 @@ def test_without_parameters_every_abbreviation_ends_a_sentence() -> None:
         "वह घर गया।|वह सो गया॥|फिर आया।",
         "他来了。|他走了！|真的吗？|是的。",
         "他说：「走吧。」|他走了。",
+        "她说：“他说：‘走吧。’”|他走了。",
+        "彼は『「行こう。」|と言え。』|と書いた！？》）】〉〕］｝｣|彼は去った。",
+        "그는 「간다. 」|그는 갔다.",
         "كيف حالك؟|أنا بخير.|شكرا.",
         "وہ گھر گیا۔|وہ سو گیا۔|کیا؟|ہاں۔",
         "ሰላም ለዓለም።|እንዴት ነህ፧|ደህና።",

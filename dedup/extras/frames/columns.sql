@@ -12,7 +12,7 @@ coalesce(published_at, added_at) >= %(since)s
 -- Read the next articles with their marks.
 SELECT id, source_id, url, title, publication, published_at, added_at, language, status, stale, original_source_id,
        coalesce(original_source_id, source_id) AS story_source_id, score, reason, marked_at, archived, byline,
-       ARRAY(SELECT agency FROM dedup.article_credit WHERE article_id = m.id AND place <> 'contribution'
+       ARRAY(SELECT agency FROM dedup.article_credit WHERE article_id = m.id AND kind = 'text'
              ORDER BY agency) AS credits, kept::text AS kept
 FROM dedup.mark m WHERE id > %(id)s ${marks_since} ORDER BY id LIMIT ${limit}
 
@@ -65,7 +65,7 @@ CROSS JOIN LATERAL (
                  FROM (SELECT c.id UNION ALL SELECT id FROM dedup.article_mark WHERE duplicate_of = c.id) AS member
                  CROSS JOIN LATERAL (
                      SELECT agency FROM dedup.article_credit
-                     WHERE article_id = member.id AND place <> 'contribution' OFFSET 0) AS credited
+                     WHERE article_id = member.id AND kind = 'text' OFFSET 0) AS credited
                  ORDER BY agency) AS credits,
            count(*) AS copies, max(at) AS last_at, bool_and(delay IS NOT NULL) AS times_known,
            coalesce(array_agg(DISTINCT publication ORDER BY publication)

@@ -31,7 +31,7 @@ VIEWS = {
         "SELECT s.source_id, m.url, s.title, s.publication, m.language, m.status, s.first_at, s.last_at,"
         " s.articles, s.copies, s.copied_by, s.copy_source_ids, s.also_in, s.times_known, s.archived,"
         " m.byline, ARRAY(SELECT DISTINCT agency FROM dedup.article_credit c"
-        " WHERE c.story_id = s.id AND place <> 'contribution' ORDER BY agency)"
+        " WHERE c.story_id = s.id AND kind = 'text' ORDER BY agency)"
         " FROM dedup.story s JOIN dedup.mark m USING (id) ORDER BY id"
     ),
     "duplicates": (
@@ -48,7 +48,7 @@ VIEWS = {
         "SELECT source_id, url, title, publication, language, published_at, added_at, status, stale,"
         " coalesce(original_source_id, source_id), original_source_id, score, reason, marked_at, archived,"
         " byline, coalesce((SELECT array_agg(agency ORDER BY agency) FROM dedup.article_credit c"
-        " WHERE c.article_id = mark.id AND place <> 'contribution'), '{}'), kept::text"
+        " WHERE c.article_id = mark.id AND kind = 'text'), '{}'), kept::text"
         " FROM dedup.mark ORDER BY id"
     ),
 }

@@ -112,7 +112,7 @@ def test_what_articles_keep_and_credit_is_told(door: Door) -> None:
     door.dd.backfill()
     found = door.ask("GET", "/v1/articles", source_id="first").json
     assert found["article"]["kept"] == kept
-    assert found["credits"] == [{"agency": "AFP", "place": "byline"}]
+    assert found["credits"] == [{"agency": "AFP", "place": "byline", "kind": "text"}]
     story = door.ask("GET", "/v1/story", source_id="copy").json
     assert story["original"]["credits"] == found["credits"]
     assert [copy["credits"] for copy in story["copies"]] == [[]]

@@ -103,7 +103,7 @@ def condition_of(names: Iterable[str]) -> str:
 
 # A join instead of the sub-select would read all credits. Only an agency that is the source of a text counts.
 _CREDIT = (
-    "(SELECT true FROM dedup.credit WHERE article_id = id AND place <> 'contribution'"
+    "(SELECT true FROM dedup.credit WHERE article_id = id AND kind = 'text'"
     " AND agency_id = (SELECT g.id FROM dedup.agency g WHERE g.name = %(credit)s) OFFSET 0)"
 )
 

@@ -84,7 +84,7 @@ FROM counted GROUP BY 1, 2, 3, 4, 5
 -- Read which agency each counted article credits as its source.
 SELECT c.id, g.name AS agency FROM counted c
 CROSS JOIN LATERAL (
-    SELECT agency_id FROM dedup.credit WHERE article_id = c.id AND place <> 'contribution' OFFSET 0) AS k
+    SELECT agency_id FROM dedup.credit WHERE article_id = c.id AND kind = 'text' OFFSET 0) AS k
 CROSS JOIN LATERAL (SELECT name FROM dedup.agency WHERE id = k.agency_id OFFSET 0) AS g
 
 -- name: by_credit
