@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from dedup.settling.explain import DifferingSentence as DifferingSentence
     from dedup.settling.explain import ExplainedArticle as ExplainedArticle
     from dedup.settling.explain import Explanation as Explanation
+    from dedup.settling.memory.dry_run import DryRun as DryRun
+    from dedup.settling.memory.dry_run import MarkDifference as MarkDifference
     from dedup.settling.sentences import SentencesReport as SentencesReport
     from dedup.settling.verify import Verification as Verification
     from dedup.settling.versions import Alteration as Alteration
@@ -85,6 +87,7 @@ _HOMES = {
         "dedup.settling.backfill": "BackfillReport Preview",
         "dedup.extras.spark.postgres": "CorpusExport ImportReport",
         "dedup.settling.explain": "DifferingSentence ExplainedArticle Explanation",
+        "dedup.settling.memory.dry_run": "DryRun MarkDifference",
         "dedup.settling.sentences": "SentencesReport",
         "dedup.settling.verify": "Verification",
         "dedup.settling.versions": "Alteration StoryVersions Version",

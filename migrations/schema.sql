@@ -1770,7 +1770,7 @@ BEGIN
 END $function$;
 --- function submit_new(given dedup.submission, rules text[], policy text, earliest timestamp with time zone, most integer, pairs_kept integer, told_before bigint, mark jsonb)
 CREATE OR REPLACE FUNCTION dedup.submit_new(given dedup.submission, rules text[], policy text, earliest timestamp with time zone, most integer, pairs_kept integer, told_before bigint, mark jsonb)
- RETURNS TABLE(outcome text, article_id bigint, other_time timestamp with time zone, other_source_id text, other_content_hash bigint, other_sentences bigint[], other_signature bytea, other_buckets bigint[], other_shingle_count integer, other_score double precision, other_reason text, told bigint, added timestamp with time zone, unsettled bigint)
+ RETURNS TABLE(outcome text, article_id bigint, other_time timestamp with time zone, other_source_id text, other_content_hash bigint, other_sentences bigint[], other_signature bytea, other_buckets bigint[], other_shingle_count integer, other_score double precision, other_reason text, other_published timestamp with time zone, other_sentence_count integer, told bigint, added timestamp with time zone, unsettled bigint)
  LANGUAGE plpgsql
  SET search_path = pg_catalog, dedup, pg_temp
  SET plan_cache_mode TO 'force_generic_plan'
@@ -1894,10 +1894,12 @@ BEGIN
         IF found_ids || near <> '{}' THEN
             told := hash_array_extended(own || copies || partners, coalesce(before.id, 0));
             FOR article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
-                other_buckets, other_shingle_count, other_score, other_reason, is_original IN
+                other_buckets, other_shingle_count, other_score, other_reason, other_published, other_sentence_count,
+                is_original IN
                 SELECT a.id, canonical_time(a.published_at, a.added_at, policy, earliest), a.source_id, f.content_hash,
                        uncommon(f.sentence_hashes),
-                       f.signature, f.buckets, f.shingle_count, k.score, k.reason, f.canonical
+                       f.signature, f.buckets, f.shingle_count, k.score, k.reason, a.published_at,
+                       cardinality(f.sentence_hashes), f.canonical
                 FROM unnest(ARRAY(SELECT DISTINCT unnest(found_ids || near) ORDER BY 1)) AS found (id)
                 CROSS JOIN LATERAL (SELECT * FROM article WHERE id = found.id OFFSET 0) AS a
                 CROSS JOIN LATERAL (SELECT * FROM article_mark WHERE id = found.id OFFSET 0) AS k
@@ -1905,7 +1907,8 @@ BEGIN
             LOOP
                 told := hash_record_extended(
                     ROW(told, article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
-                        other_buckets, other_shingle_count, other_score, other_reason, is_original), 0);
+                        other_buckets, other_shingle_count, other_score, other_reason, other_published,
+                        other_sentence_count, is_original), 0);
                 IF told_before IS NULL THEN
                     outcome := CASE WHEN article_id <> ALL (found_ids) THEN 'near' WHEN is_original THEN 'original'
                                     WHEN article_id = ANY (copies) THEN 'copy' ELSE 'duplicate' END;
@@ -1918,6 +1921,7 @@ BEGIN
         outcome := CASE WHEN told_before IS NULL THEN 'shares' ELSE 'not plain' END;
         other_sentences := own;
         other_time := place;
+        other_published := given.published_at;
         other_buckets := partners;
         article_id := turn;
         RETURN NEXT;
@@ -2764,9 +2768,11 @@ SELECT COALESCE(a.publication, ''::text) AS publication,
     count(c.article_id) AS agency_copy,
     ((count(c.article_id))::double precision / (count(*))::double precision) AS share,
     count(*) FILTER (WHERE (k.status = ANY (ARRAY['unique'::text, 'similar'::text, 'duplicate'::text]))) AS settled,
-    count(*) FILTER (WHERE ((k.status = ANY (ARRAY['unique'::text, 'similar'::text])) AND ((c.article_id IS NULL) OR c.own))) AS own
-   FROM ((dedup.article a
+    count(*) FILTER (WHERE ((k.status = ANY (ARRAY['unique'::text, 'similar'::text, 'duplicate'::text])) AND ((c.article_id IS NULL) OR c.own) AND ((s.id IS NULL) OR s.was_first))) AS own,
+    count(*) FILTER (WHERE ((k.status = ANY (ARRAY['unique'::text, 'similar'::text, 'duplicate'::text])) AND ((c.article_id IS NULL) OR c.own) AND (s.was_first IS NOT FALSE))) AS own_at_most
+   FROM (((dedup.article a
      JOIN dedup.article_mark k ON ((k.id = a.id)))
+     LEFT JOIN dedup.shared_article s ON ((s.id = a.id)))
      LEFT JOIN ( SELECT t.article_id,
             bool_or(t.credited) AS credited,
             bool_or((lower(t.publication) IN ( SELECT lower(unnest((g.spellings || g.name))) AS lower))) AS own

@@ -24,7 +24,7 @@ from dedup.db.database import Cursor, Database
 from dedup.db.statements import Statements
 from dedup.rules import oracle
 from dedup.rules.common import agreeing_pairs
-from dedup.rules.marks import order_key
+from dedup.rules.marks import order_key, published_second
 from dedup.rules.pair import Relation
 from dedup.settling import settle as settling
 from dedup.settling.backfill import BackfillReport, backfill
@@ -199,7 +199,9 @@ def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answ
             found.marks[source_id] = ("failed", None, None, made)
             continue
         names[article_id] = source_id
-        subjects.append(oracle.Subject(article_id, order, made))
+        subjects.append(
+            oracle.Subject(article_id, order, made, published_second(settings, order[0], published_at))
+        )
     made_all = [s.fingerprint for s in subjects]
     if common is None:
         found.common = oracle.common_sentences(made_all, settings, pins)

@@ -233,6 +233,22 @@ class Deduplicator(Questions):
         """Count the texts to fingerprint and the articles to settle in the next backfill."""
         return settling.preview(self._database)
 
+    def dry_run(
+        self, *, memory: int | None = None, limit: int = 1_000, progress: Progress | None = None
+    ) -> settling.DryRun:
+        """Return which marks the next backfill would change, because settings or this program changed.
+
+        The whole corpus is read and decided in memory, and nothing is written. Pending articles have no mark
+        that could change. Texts that must be fingerprinted again are compared by their present fingerprints.
+
+        Args:
+            memory: approximate maximum of bytes; None: a quarter of the machine's memory.
+            limit: maximum number of articles that are listed; all are counted.
+        """
+        checks.optional(checks.whole_number, "memory", memory, MIN_MEMORY)
+        checks.whole_number("limit", limit, 0, MAX_BATCH)
+        return settling.dry_run(self._database, memory=memory, limit=limit, progress=progress)
+
     def prune(
         self, older_than: str, *, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
     ) -> settling.BackfillReport:

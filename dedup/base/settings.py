@@ -95,24 +95,53 @@ class Settings:
     similar_signature_jaccard: float = _setting(
         0.3, "rule", "minimum signature Jaccard of similar pairs that share a bucket", 0, 1
     )
+    similar_signature_alone: float = _setting(
+        # Without a shared sentence, most pairs between 0.3 and 0.5 are filled-in templates: of 452 pairs, 74
+        # have an exact containment of 0.5.
+        0.5, "rule", "minimum signature Jaccard of similar pairs without a shared sentence", 0, 1
+    )  # fmt: skip
     similar_containment: float = _setting(
         0.7, "rule", "minimum share of the shorter article that is in the longer one, for similar pairs", 0, 1
     )
     evidence_sentences: int = _setting(
         # Values from 1 to 6 give equal results. 2 excludes pages with only one sentence.
-        2, "rule", "minimum number of shared sentences for duplicates by sentences", 1, 100
+        2, "rule", "minimum number of shared sentences for relations by sentences", 1, 100
     )  # fmt: skip
     evidence_shingles: int = _setting(
         # Different price tables have the same 4 to 6 shingles; short prose has 8. Values from 5 to 10 work.
-        8, "rule", "minimum number of shingles in each article for duplicates by signature", 1, 10_000
+        8, "rule", "minimum number of shingles in each article for relations by signature", 1, 10_000
     )  # fmt: skip
     containment_sentences: int = _setting(
-        3, "rule", "minimum number of shared sentences for containment by sentences", 1, 100
-    )
-    containment_shingles: int = _setting(
-        # At 30 or more, excerpts of short articles are missed; below 16, signature errors cause wrong pairs.
-        20, "rule", "minimum number of shingles in each article for containment by signature", 1, 10_000
+        # With 2, texts of two sentences inside longer ones are found; no wrong pair more (scripts/recall.py).
+        2, "rule", "minimum number of shared sentences for containment by sentences", 1, 100
     )  # fmt: skip
+    containment_shingles: int = _setting(
+        # At 30 or more, excerpts of short articles are missed. With 15, 7 pairs more than with 20 are found,
+        # and 5 of them are right (scripts/recall.py).
+        15, "rule", "minimum number of shingles in each article for containment by signature", 1, 10_000
+    )  # fmt: skip
+    containment_ratio: float = _setting(
+        # The estimate's error grows with the ratio: on unseen news, 99 % of the pairs were right up to 4,
+        # 80 % from 4 to 8, and a third above 16.
+        4, "rule", "beyond this ratio of shingles, containment by signature needs containment_share",
+        1, 1_000_000,
+    )  # fmt: skip
+    containment_share: float = _setting(
+        0.3, "rule", "minimum share of the shorter article's sentences in both beyond that ratio", 0, 1
+    )  # fmt: skip
+    furniture_sentences: int = _setting(
+        # On real news, 2 and 3 exclude the same pairs; with 1, pairs of short reprints are lost.
+        3, "rule", "common sentences in each of two articles that share no other sentence, so that their"
+        " signatures do not count", 1, 1_000,
+    )  # fmt: skip
+    reprint_days: int = _setting(
+        # Of 16 duplicates with a score below 0.9 published 3 to 10 days apart, 15 were other news: timelines
+        # and fact boxes issued again. From 1 to 3 days most are updates of one report.
+        3, "rule", "articles published more days apart are duplicates only with reprint_score", 0, 1_000_000
+    )  # fmt: skip
+    reprint_score: float = _setting(
+        0.9, "rule", "minimum score of duplicates published more than reprint_days apart", 0, 1
+    )
     similar_pairs: int = _setting(
         # Thousands of pages from one template can be similar to each other; without a maximum, the number of
         # stored pairs would grow with the square of the number of pages.

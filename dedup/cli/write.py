@@ -31,6 +31,9 @@ def backfill(
     memory: Annotated[
         int | None, Option(min=16, metavar="MB", help="RAM limit of the memory engine; default: 1/4 of RAM.")
     ] = None,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Say which marks changed settings or a new version would change.")
+    ] = False,
     json: shared.JsonOption = False,
 ) -> None:
     """Settle every pending or stale article, as a nightly run or after a load.
@@ -46,8 +49,15 @@ def backfill(
     If a text cannot be read, only that article fails, with a reason; see `dedup retry`. If the machine lacks
     memory or threads, no article fails: the backfill ends with exit code 1, and the next run continues.
 
+    `--dry-run` decides the whole corpus by the wanted settings and this version, and writes nothing.
+
     Next: `dedup stories`, `dedup marks`.
     """
+    if dry_run:
+        with shared.corpus() as dd, progress_bar() as bar:
+            tried = dd.dry_run(memory=None if memory is None else memory * 1_000_000, progress=bar)
+        _show_dry_run(tried, json)
+        return
     with shared.corpus() as dd, shared.stopping() as stop, progress_bar() as bar:
         if dd.settings.adoption():
             output.say(f"the settings or the version of dedup changed: {shared.previewed(dd.preview())}")
@@ -67,6 +77,30 @@ def backfill(
         unfinished()
     if report.deferred or report.problems:
         raise typer.Exit(1)
+
+
+DIFFERENCES_SHOWN = 20  # Maximum number of changed marks in the table; --json has 1,000
+
+
+def _show_dry_run(tried: dedup.DryRun, json: bool) -> None:
+    if json:
+        output.write_json(tried.as_dict())
+        return
+    output.say(
+        f"compared {shared.counted(tried.articles, 'article')}: "
+        + ("no mark would change" if not tried.counts else "these marks would change")
+    )
+    if tried.counts:
+        output.table("", ("change", "articles"), tried.counts.items(), ("articles",))
+        rows = (
+            (d.id, d.status, d.duplicate_of, d.new_status, d.new_duplicate_of, d.new_score, d.new_reason)
+            for d in tried.differences[:DIFFERENCES_SHOWN]
+        )
+        output.table("", ("id", "now", "of", "then", "of then", "score", "reason"), rows, ("score",))
+    if tried.unread:
+        texts = shared.counted(tried.unread, "text")
+        output.say(f"{texts} will be read again first; that may change further marks")
+    output.say("next: dedup backfill")
 
 
 def _say_done(report: dedup.BackfillReport) -> None:

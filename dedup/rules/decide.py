@@ -37,16 +37,20 @@ class Profiles:
     Attributes:
         content_hash: shape (n,).
         sentences: shape (n,): number of counted sentences, without common sentences.
+        common: shape (n,): number of common sentences.
         shingles: shape (n,): number of distinct shingles.
         signature: shape (n, k); rows of articles without shingles are ignored.
+        published: shape (n,): see `marks.published_second`.
         shared: keys that several articles have: sentences, buckets, contents of articles without buckets.
         pins: pinned relations by the places of the two articles, the later article first.
     """
 
     content_hash: Bigints
     sentences: Counts
+    common: Counts
     shingles: Counts
     signature: npt.NDArray[np.uint8]
+    published: Bigints
     shared: tuple[Entries, Entries, Entries]
     pins: Mapping[tuple[int, int], Relation] = field(default_factory=dict)
 
@@ -257,14 +261,16 @@ class ComparedArrays:
         one, other = (self.place[numbers] for numbers in pair(codes))
         later, earlier = np.maximum(one, other), np.minimum(one, other)
         profiles, settings = self._profiles, self._settings
-        shingles = profiles.shingles
+        shingles, common, published = profiles.shingles, profiles.common, profiles.published
         scored = score(
             np.stack([earlier, later], axis=1),
             settings,
             shared=shared,
             sentences=(profiles.sentences[earlier], profiles.sentences[later]),
+            common=(common[earlier], common[later]),
             shingles=(shingles[earlier], shingles[later]),
             signatures=(profiles.signature[earlier], profiles.signature[later]),
+            published=(published[earlier], published[later]),
             same_content=profiles.content_hash[earlier] == profiles.content_hash[later],
             same_bucket=same_bucket,
         )

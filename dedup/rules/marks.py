@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from dedup.base import times
 from dedup.base.settings import Settings
 from dedup.rules.pair import Related, Rule
 
@@ -82,6 +83,14 @@ def order_key(
         and published_at - added_at <= FUTURE_TOLERANCE
     )
     return published_at if plausible and published_at else added_at, source_id.encode()
+
+
+def published_second(settings: Settings, time: datetime, published_at: datetime | None) -> int:
+    """Return the time of publication in whole seconds since 1970; 0 if it is unknown, implausible or not
+    used. `time`: the time of `order_key`."""
+    if settings.canonical_order != "published" or time != published_at:
+        return 0
+    return times.microseconds(time) // 1_000_000
 
 
 Partner = tuple[OrderKey, int, Related]

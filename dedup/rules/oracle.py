@@ -25,6 +25,7 @@ class Subject:
     id: int
     order: OrderKey
     fingerprint: Fingerprint
+    published: int = 0  # see `marks.published_second`
 
 
 def common_sentences(
@@ -59,7 +60,7 @@ def marks(
     pins: Pins | None = None,
 ) -> tuple[dict[int, Mark], set[Pair]]:
     """Return the mark of every article by id, and the rows of the table `match` (sections 3 to 5)."""
-    profiles = {s.id: Profile.of(s.fingerprint, common) for s in subjects}
+    profiles = {s.id: Profile.of(s.fingerprint, common, s.published) for s in subjects}
     originals: dict[int, list[Partner]] = {}
     earlier: dict[int, list[Partner]] = {}
     similar: dict[int, list[Partner]] = {s.id: [] for s in subjects}

@@ -18,25 +18,37 @@ from dedup.text.damaged import print_jaccards
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import Signature
 
+DAY = 86_400  # Seconds
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The parts of a fingerprint that the rules compare; `sentences` is S', without common sentences."""
+    """The parts of an article that the rules compare.
+
+    Attributes:
+        sentences: S', the sentence hashes without common sentences; common: number of common sentences.
+        published: see `marks.published_second`.
+    """
 
     content_hash: int
     sentences: frozenset[int]
     signature: Signature
     buckets: frozenset[int]
     shingle_count: int
+    common: int = 0
+    published: int = 0
 
     @classmethod
-    def of(cls, fingerprint: Fingerprint, common: Collection[int]) -> Profile:
+    def of(cls, fingerprint: Fingerprint, common: Collection[int], published: int = 0) -> Profile:
+        own = frozenset(h for h in fingerprint.sentence_hashes if h not in common)
         return cls(
             fingerprint.content_hash,
-            frozenset(h for h in fingerprint.sentence_hashes if h not in common),
+            own,
             fingerprint.signature,
             frozenset(fingerprint.buckets),
             fingerprint.shingle_count,
+            len(fingerprint.sentence_hashes) - len(own),
+            published,
         )
 
 
@@ -51,6 +63,8 @@ class Scores:
         containment: share of the shorter article that is in the longer one, from 0 to 1.
         same_content: True for equal content hashes; same_bucket: True if a bucket key is equal.
         shingles: number of shingles of the article with fewer shingles.
+        common: number of common sentences of the article with fewer common sentences.
+        apart: seconds between the two publications; 0 if one of the times is unknown.
         print_jaccard: Jaccard of the prints (signatures of letters, `text/damaged.py`) if the texts are equal
             except for misread letters, and share a bucket; otherwise 0.
     """
@@ -63,6 +77,8 @@ class Scores:
     same_bucket: bool
     shingles: int
     print_jaccard: float = 0.0
+    common: int = 0
+    apart: int = 0
 
     @property
     def score(self) -> float:
@@ -94,10 +110,12 @@ def score_counted(a: Profile, b: Profile, settings: Settings, *, shared: int, sa
         prints = a.signature[None, size:], b.signature[None, size:]
         printed = float(print_jaccards(*prints, np.array([estimated]))[0])
     fewer = min(a.shingle_count, b.shingle_count)
-    by_sentences = by_shingles = 0.0
-    if shared >= settings.containment_sentences:
-        by_sentences = shared / min(len(a.sentences), len(b.sentences))
-    if shared and fewer >= settings.containment_shingles:
+    by_shingles = 0.0
+    share = shared / min(len(a.sentences), len(b.sentences)) if shared else 0.0
+    by_sentences = share if shared >= settings.containment_sentences else 0.0
+    ratio = max(a.shingle_count, b.shingle_count) / max(fewer, 1)
+    trusted = ratio <= settings.containment_ratio or share >= settings.containment_share
+    if shared and fewer >= settings.containment_shingles and trusted:
         # Two sets of sizes m and n with a Jaccard of s have s (m + n) / (1 + s) common members.
         both = a.shingle_count + b.shingle_count
         by_shingles = min(1.0, estimated * both / ((1 + estimated) * fewer))
@@ -110,6 +128,8 @@ def score_counted(a: Profile, b: Profile, settings: Settings, *, shared: int, sa
         same_bucket=same_bucket,
         shingles=fewer,
         print_jaccard=printed,
+        common=min(a.common, b.common),
+        apart=abs(a.published - b.published) if a.published and b.published else 0,
     )
 
 
@@ -132,25 +152,40 @@ def relate_scored(scores: Scores, settings: Settings, pin: Relation | None = Non
 def _duplicate_by(scores: Scores, settings: Settings) -> Rule | None:
     if scores.same_content:
         return Rule.CONTENT
-    if (
-        scores.sentence_jaccard >= settings.duplicate_sentence_jaccard
-        and scores.shared >= settings.evidence_sentences
-    ):
-        return Rule.SENTENCES
-    if (
-        scores.same_bucket
-        and scores.signature_jaccard >= settings.duplicate_signature_jaccard
-        and scores.shingles >= settings.evidence_shingles
-    ):
-        return Rule.SIGNATURE
+    likeness = max(scores.sentence_jaccard, scores.signature_jaccard)
+    if scores.apart <= settings.reprint_days * DAY or likeness >= settings.reprint_score:
+        if (
+            scores.sentence_jaccard >= settings.duplicate_sentence_jaccard
+            and scores.shared >= settings.evidence_sentences
+        ):
+            return Rule.SENTENCES
+        if scores.signature_jaccard >= settings.duplicate_signature_jaccard and signatures_count(
+            scores, settings
+        ):
+            return Rule.SIGNATURE
     return Rule.DAMAGED if scores.print_jaccard else None
 
 
 def _similar_by(scores: Scores, settings: Settings) -> Rule | None:
-    if scores.sentence_jaccard >= settings.similar_sentence_jaccard:
+    if (
+        scores.sentence_jaccard >= settings.similar_sentence_jaccard
+        and scores.shared >= settings.evidence_sentences
+    ):
         return Rule.SENTENCES
-    if scores.same_bucket and scores.signature_jaccard >= settings.similar_signature_jaccard:
+    if scores.signature_jaccard >= least_signature(scores, settings) and signatures_count(scores, settings):
         return Rule.SIGNATURE
     if scores.containment >= settings.similar_containment:
         return Rule.CONTAINMENT
     return None
+
+
+def least_signature(scores: Scores, settings: Settings) -> float:
+    """Return the least signature Jaccard of similar articles."""
+    return settings.similar_signature_jaccard if scores.shared else settings.similar_signature_alone
+
+
+def signatures_count(scores: Scores, settings: Settings) -> bool:
+    """Return whether signatures are evidence: a bucket is shared, there are enough shingles, and the articles
+    share more than common sentences."""
+    own = scores.shared > 0 or scores.common < settings.furniture_sentences
+    return scores.same_bucket and own and scores.shingles >= settings.evidence_shingles

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from dedup.base.numbers import NO_PAIRS, Columns, Counts, Flags, Groups, Pairs, Shares, distinct, ranges, runs
 from dedup.base.settings import Settings
 from dedup.rules.marks import OrderKey
-from dedup.rules.pair import Rule, Scores
+from dedup.rules.pair import DAY, Rule, Scores
 from dedup.text.damaged import print_jaccards
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import jaccards
@@ -24,6 +24,7 @@ WORK_AT_ONCE = 4_000_000  # Maximum number of pairs in memory before repeated pa
 SCORED_AT_ONCE = 25_600_000  # Maximum bytes of signatures per step: 100,000 pairs, about 100 MB
 
 Bigints = npt.NDArray[np.int64]
+Seconds = Bigints  # Shape (m,): see `marks.published_second`
 Signatures = npt.NDArray[np.uint8]  # Shape (m, k): a row is a signature, then a print (of letters) if used
 
 RULES = tuple(sorted(Rule))  # Sorted by name; arrays contain places in this tuple
@@ -44,12 +45,15 @@ class Scored(Columns):
     same_bucket: Flags
     shingles: Counts
     print_jaccard: Shares
+    common: Counts
+    apart: Seconds
 
     @classmethod
     def of(cls, scores: Sequence[Scores]) -> Scored:
         """Collect the scores of pairs that were scored one by one."""
         numbers = np.arange(len(scores), dtype=np.int32)
-        kinds: dict[str, type[np.generic]] = dict.fromkeys(("shared", "shingles"), np.int32)
+        kinds: dict[str, type[np.generic]] = dict.fromkeys(("shared", "shingles", "common"), np.int32)
+        kinds["apart"] = np.int64
         shares = ("sentence_jaccard", "signature_jaccard", "containment", "print_jaccard")
         kinds |= dict.fromkeys(shares, np.float64)
         kinds |= dict.fromkeys(("same_content", "same_bucket"), np.bool_)
@@ -67,19 +71,35 @@ class Scored(Columns):
 
     def _duplicates_by(self, settings: Settings) -> tuple[Flags, Flags]:
         by_sentences = self.sentence_jaccard >= settings.duplicate_sentence_jaccard
-        by_signature = self.same_bucket & (self.signature_jaccard >= settings.duplicate_signature_jaccard)
+        by_signature = self.signature_jaccard >= settings.duplicate_signature_jaccard
+        likeness = np.maximum(self.sentence_jaccard, self.signature_jaccard)
+        near = (self.apart <= settings.reprint_days * DAY) | (likeness >= settings.reprint_score)
+        return (
+            near & by_sentences & (self.shared >= settings.evidence_sentences),
+            near & by_signature & self._signatures_count(settings),
+        )
+
+    def _similar_by(self, settings: Settings) -> tuple[Flags, Flags]:
+        by_sentences = self.sentence_jaccard >= settings.similar_sentence_jaccard
+        least = np.where(
+            self.shared > 0, settings.similar_signature_jaccard, settings.similar_signature_alone
+        )
         return (
             by_sentences & (self.shared >= settings.evidence_sentences),
-            by_signature & (self.shingles >= settings.evidence_shingles),
+            (self.signature_jaccard >= least) & self._signatures_count(settings),
         )
+
+    def _signatures_count(self, settings: Settings) -> Flags:
+        own = (self.shared > 0) | (self.common < settings.furniture_sentences)
+        return self.same_bucket & own & (self.shingles >= settings.evidence_shingles)
 
     def rules(self, settings: Settings) -> Codes:
         """Return the rule of each related pair, as a place in `RULES`."""
         # Write the rules in reverse order of precedence, so that the first rule that holds is written last.
         found = np.full(len(self.pairs), CODE[Rule.CONTAINMENT], np.int8)
-        near = self.same_bucket & (self.signature_jaccard >= settings.similar_signature_jaccard)
-        found[near] = CODE[Rule.SIGNATURE]
-        found[self.sentence_jaccard >= settings.similar_sentence_jaccard] = CODE[Rule.SENTENCES]
+        by_sentences, by_signature = self._similar_by(settings)
+        found[by_signature] = CODE[Rule.SIGNATURE]
+        found[by_sentences] = CODE[Rule.SENTENCES]
         found[self.print_jaccard > 0] = CODE[Rule.DAMAGED]
         by_sentences, by_signature = self._duplicates_by(settings)
         found[by_signature] = CODE[Rule.SIGNATURE]
@@ -88,12 +108,9 @@ class Scored(Columns):
         return found
 
     def related(self, settings: Settings) -> Flags:
-        return np.asarray(
-            self.duplicates(settings)
-            | (self.sentence_jaccard >= settings.similar_sentence_jaccard)
-            | (self.same_bucket & (self.signature_jaccard >= settings.similar_signature_jaccard))
-            | (self.containment >= settings.similar_containment)
-        )
+        by_sentences, by_signature = self._similar_by(settings)
+        contained = self.containment >= settings.similar_containment
+        return np.asarray(self.duplicates(settings) | by_sentences | by_signature | contained)
 
 
 def scored_at_once(settings: Settings) -> int:
@@ -107,21 +124,27 @@ def score(
     *,
     shared: Counts,
     sentences: tuple[Counts, Counts],
+    common: tuple[Counts, Counts],
     shingles: tuple[Counts, Counts],
     signatures: tuple[Signatures, Signatures],
+    published: tuple[Seconds, Seconds],
     same_content: Flags,
     same_bucket: Flags,
 ) -> Scored:
     """Return the same scores as `pair.score`, for many pairs at once.
 
-    `signatures`: one row for each pair; rows of articles without shingles are ignored.
+    `signatures`: one row for each pair; rows of articles without shingles are ignored. The other arguments
+    are as in `pair.Profile`.
     """
     (i, j), (m, n) = sentences, shingles
     signature_jaccard, print_jaccard = _likeness(signatures, (m > 0) & (n > 0), same_bucket, settings)
     union, smaller, fewer = i + j - shared, np.minimum(i, j), np.minimum(m, n)
-    by_sentences = np.where(shared >= settings.containment_sentences, shared / np.maximum(smaller, 1), 0.0)
+    share = shared / np.maximum(smaller, 1)
+    by_sentences = np.where(shared >= settings.containment_sentences, share, 0.0)
+    trusted = np.maximum(m, n) / np.maximum(fewer, 1) <= settings.containment_ratio
+    trusted |= share >= settings.containment_share
     by_shingles = np.where(
-        (fewer >= settings.containment_shingles) & (shared > 0),
+        (fewer >= settings.containment_shingles) & (shared > 0) & trusted,
         np.minimum(1.0, signature_jaccard * (m + n) / ((1 + signature_jaccard) * np.maximum(fewer, 1))),
         0.0,
     )
@@ -135,6 +158,8 @@ def score(
         same_bucket=same_bucket,
         shingles=fewer,
         print_jaccard=print_jaccard,
+        common=np.minimum(*common),
+        apart=np.where((published[0] != 0) & (published[1] != 0), np.abs(published[0] - published[1]), 0),
     )
 
 
@@ -157,13 +182,22 @@ def _likeness(
 
 
 class FingerprintArrays:
-    """Fingerprints as arrays, without common sentences. A text without a fingerprint (None) is in no pair."""
+    """Fingerprints as arrays, without common sentences. A text without a fingerprint (None) is in no pair.
+    `published`: for each fingerprint, see `marks.published_second`; None if all are unknown."""
 
-    def __init__(self, fingerprints: Sequence[Fingerprint | None], common: Collection[int]) -> None:
+    def __init__(
+        self,
+        fingerprints: Sequence[Fingerprint | None],
+        common: Collection[int],
+        published: Sequence[int] | None = None,
+    ) -> None:
         self._readable = np.array([f is not None for f in fingerprints], np.bool_)
         self._sentences = _Sets(
             [] if f is None else [h for h in f.sentence_hashes if h not in common] for f in fingerprints
         )
+        totals = [0 if f is None else len(f.sentence_hashes) for f in fingerprints]
+        self._common = np.array(totals, np.int32) - self._sentences.sizes
+        self._published = np.array([0] * len(fingerprints) if published is None else published, np.int64)
         self._buckets = _Sets(() if f is None else f.buckets for f in fingerprints)
         self._contents = _Sets(() if f is None else (f.content_hash,) for f in fingerprints)
         self._banded = np.array([f is not None and len(f.buckets) > 0 for f in fingerprints], np.bool_)
@@ -196,8 +230,10 @@ class FingerprintArrays:
             settings,
             shared=self._sentences.shared(pairs),
             sentences=(sizes[a], sizes[b]),
+            common=(self._common[a], self._common[b]),
             shingles=(self._shingles[a], self._shingles[b]),
             signatures=(self._signatures[a], self._signatures[b]),
+            published=(self._published[a], self._published[b]),
             same_content=self._contents.shared(pairs) > 0,
             same_bucket=self._same_bucket(pairs),
         )

@@ -74,8 +74,10 @@ def make_profiles(rows: Sequence[FingerprintRow], sentences: Sequence[Bigints], 
     return Profiles(
         hashes,
         np.array([len(own) for own in sentences], np.int32),
+        np.array([row.sentence_count - len(own) for row, own in zip(rows, sentences, strict=True)], np.int32),
         np.array([row.shingle_count for row in rows], np.int32),
         signature,
+        np.array([row.published for row in rows], np.int64),
         (
             _make_entries(sentences),
             _make_entries([row.buckets for row in rows]),
@@ -115,4 +117,6 @@ def make_profile(row: FingerprintRow, sentences: Bigints) -> Profile:
         row.signature,
         frozenset(row.buckets.tolist()),
         row.shingle_count,
+        row.sentence_count - len(sentences),
+        row.published,
     )

@@ -18,8 +18,18 @@ from dedup.base.words import counted
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.rules.marks import order_key
-from dedup.rules.pair import Profile, Related, Relation, Rule, Scores, relate_scored, score
+from dedup.rules.marks import OrderKey, order_key, published_second
+from dedup.rules.pair import (
+    DAY,
+    Profile,
+    Related,
+    Relation,
+    Rule,
+    Scores,
+    least_signature,
+    relate_scored,
+    score,
+)
 from dedup.settling.versions import Sentences, compare, find_alterations, index_sentences
 from dedup.store import articles, pins, settling
 from dedup.store.rulebooks import Rulebook
@@ -89,7 +99,10 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
     compared = None
     letters: list[str] = []
     if first.fingerprint and second.fingerprint:
-        profiles = Profile.of(first.fingerprint, common), Profile.of(second.fingerprint, common)
+        profiles = (
+            Profile.of(first.fingerprint, common, first.published),
+            Profile.of(second.fingerprint, common, second.published),
+        )
         compared = ComparedPair(first.mark, second.mark, profiles, rulebook.settings, pin)
         if letters := compared.find_misread():
             # Nearly every sentence has a misread letter, so single letters are compared, not sentences.
@@ -129,7 +142,8 @@ class _Article:
     title: str | None
     publication: str | None
     mark: MarkState
-    order: tuple[datetime, bytes]
+    order: OrderKey
+    published: int
     text: str = field(repr=False)
     sentences: list[tuple[str, int | None]]
     fingerprint: Fingerprint | None
@@ -171,7 +185,11 @@ def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Article:
     except UnreadableError as error:
         unreadable = str(error)
     sentences = rulebook.fingerprinter.sentences(text, language) if made else []
-    return _Article(title, publication, MarkState(source_id, *mark), order, text, sentences, made, unreadable)
+    state, published = (
+        MarkState(source_id, *mark),
+        published_second(rulebook.settings, order[0], published_at),
+    )
+    return _Article(title, publication, state, order, published, text, sentences, made, unreadable)
 
 
 def _explain_missing(*both: _Article) -> str | None:
@@ -197,6 +215,7 @@ class ComparedPair:
     ) -> None:
         self._a, self._b, self._profiles, self._settings, self._pin = a, b, profiles, settings, pin
         self.scores = score(*profiles, settings)
+        self._sentences = max(1, min(len(profile.sentences) for profile in profiles))
         self.related = relate_scored(self.scores, settings, pin)
         self.prints: PrintPairs | None = None
         one, other = (made.signature[None, settings.signature_size :] for made in profiles)
@@ -220,12 +239,16 @@ class ComparedPair:
             return f"misread copy: print Jaccard (of letter sequences) {value:.3f}, in a shared bucket"
         if related.rule is Rule.CONTAINMENT:
             threshold = settings.similar_containment
-            return f"{scores.containment:.3f} of the shorter text is in the longer (at least {threshold:g})"
+            # Shared sentences are counted; a share of shingles is estimated from the signatures.
+            about = "" if scores.containment == scores.shared / self._sentences else "about "
+            share = f"{about}{scores.containment:.3f}"
+            return f"{share} of the shorter text is in the longer (at least {threshold:g})"
         if related.rule is Rule.SENTENCES:
             value, threshold = scores.sentence_jaccard, getattr(settings, f"{relation}_sentence_jaccard")
             return f"sentence Jaccard {value:.3f} is at least {threshold:g}"
-        value, threshold = scores.signature_jaccard, getattr(settings, f"{relation}_signature_jaccard")
-        return f"signature Jaccard {value:.3f} is at least {threshold:g}, in a shared bucket"
+        similar = related.relation is Relation.SIMILAR
+        least = least_signature(scores, settings) if similar else settings.duplicate_signature_jaccard
+        return f"signature Jaccard {scores.signature_jaccard:.3f} is at least {least:g}, in a shared bucket"
 
     def _explain_unrelated(self) -> str:
         scores, settings = self.scores, self._settings
@@ -235,11 +258,16 @@ class ComparedPair:
                 f"{' and '.join(short)} has fewer than {settings.text_min_words} words, so they are"
                 " related only if title and text are equal"
             )
-        alike = scores.signature_jaccard >= settings.similar_signature_jaccard and not scores.same_bucket
-        why = "in no shared bucket" if alike else f"is below {settings.similar_signature_jaccard:g}"
+        least = least_signature(scores, settings)
+        why = f"is below {least:g}" + ("" if scores.shared else ", without a shared sentence")
+        if scores.signature_jaccard >= least:
+            why = "does not count" if scores.same_bucket else "in no shared bucket"
+        low = f"is below {settings.similar_sentence_jaccard:g}"
+        if scores.sentence_jaccard >= settings.similar_sentence_jaccard:
+            low = f"rests on {counted(scores.shared, 'sentence')}, fewer than {settings.evidence_sentences}"
         said = (
-            f"sentence Jaccard {scores.sentence_jaccard:.3f} is below"
-            f" {settings.similar_sentence_jaccard:g}, signature Jaccard {scores.signature_jaccard:.3f} {why},"
+            f"sentence Jaccard {scores.sentence_jaccard:.3f} {low},"
+            f" signature Jaccard {scores.signature_jaccard:.3f} {why},"
             f" containment {scores.containment:.3f} is below {settings.similar_containment:g}"
         )
         if self.prints and self.prints.jaccard[0] < LEAST_JACCARD:
@@ -274,7 +302,16 @@ class ComparedPair:
 
     def _explain_evidence(self) -> Iterator[str]:
         scores, settings = self.scores, self._settings
-        if scores.sentence_jaccard >= settings.duplicate_sentence_jaccard:
+        near = relate_scored(replace(scores, apart=0), settings)
+        if near and near.relation is Relation.DUPLICATE:
+            yield (
+                f"they were published {scores.apart / DAY:.1f} days apart: after more than"
+                f" {settings.reprint_days} days a duplicate needs a score of {settings.reprint_score:g}"
+            )
+        if (
+            scores.sentence_jaccard >= settings.duplicate_sentence_jaccard
+            and scores.shared < settings.evidence_sentences
+        ):
             yield (
                 f"sentence Jaccard {scores.sentence_jaccard:.3f} would make a duplicate, but"
                 f" {counted(scores.shared, 'shared sentence is', 'shared sentences are')} too little"
@@ -286,6 +323,11 @@ class ComparedPair:
                 yield (
                     f"{figure} the two share no bucket, and the signature Jaccard counts only in a shared"
                     " bucket"
+                )
+            elif not scores.shared and scores.common >= settings.furniture_sentences:
+                yield (
+                    f"{figure} they share only common sentences, and each has at least"
+                    f" {settings.furniture_sentences}"
                 )
             if scores.shingles < settings.evidence_shingles:
                 yield (
@@ -337,12 +379,21 @@ class ComparedPair:
     def _explain_containment(self) -> Iterator[str]:
         scores, settings = self.scores, self._settings
         # Little evidence makes containment 0. Score again with the lowest requirements for its real value.
-        without = replace(settings, containment_sentences=1, containment_shingles=1)
+        without = replace(settings, containment_sentences=1, containment_shingles=1, containment_share=0)
         contained = score(*self._profiles, without).containment
-        if contained >= settings.similar_containment:
+        if contained < settings.similar_containment:
+            return
+        figure = f"containment {contained:.3f} would make them similar, but"
+        enough = scores.shingles >= settings.containment_shingles
+        if enough and scores.shared < settings.containment_share * self._sentences:
             yield (
-                f"containment {contained:.3f} would make them similar, but"
-                f" {counted(scores.shared, 'shared sentence')} and"
+                f"{figure} the texts differ much in length, so that at least"
+                f" {settings.containment_share:g} of the shorter one's sentences must be shared:"
+                f" {scores.shared} of {self._sentences} are"
+            )
+        else:
+            yield (
+                f"{figure} {counted(scores.shared, 'shared sentence')} and"
                 f" {scores.shingles} shingles of the shorter text are too little evidence:"
                 f" {settings.containment_sentences} sentences or {settings.containment_shingles} shingles are"
                 " needed"

@@ -123,6 +123,8 @@ def _relate_new(made: Fingerprint, met: Lookup, settings: Settings) -> list[Part
         made.signature,
         frozenset(made.buckets),
         made.shingle_count,
+        len(made.sentence_hashes) - len(met.sentences),
+        met.published,
     )
     return relate_all(own, met.others, [row.sentence_hashes for row in met.others], settings, {})
 

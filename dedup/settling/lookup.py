@@ -15,7 +15,7 @@ from dedup.base.settings import Settings
 from dedup.base.verdict import COPIES_LIMIT, MATCHES_LIMIT, UNSETTLED_LIMIT, Copy, Match, Verdict
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, prefer_indexes
-from dedup.rules.marks import Mark, OrderKey, Partner, Status, decide, order_key
+from dedup.rules.marks import Mark, OrderKey, Partner, Status, decide, order_key, published_second
 from dedup.rules.pair import Relation
 from dedup.settling.candidates import drop_common, find_sharing, make_profile, relate_all
 from dedup.store import settling, window
@@ -37,7 +37,9 @@ def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdic
     except UnreadableError as error:
         return Verdict(own_id, "failed", None, None, str(error), unsettled=unsettled)
     settings = rulebook.settings
-    order = order_key(settings, given.published_at, given.added_at or datetime.now(UTC), given.source_id)
+    added = given.added_at or datetime.now(UTC)
+    order = order_key(settings, given.published_at, added, given.source_id)
+    published = published_second(settings, order[0], given.published_at)
     if given.published_at is None and given.added_at is None:
         order = (datetime.max.replace(tzinfo=UTC), order[1] if own_id else b"")
     horizon = window.load(cursor).horizon
@@ -45,7 +47,7 @@ def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdic
         return Verdict(
             own_id, "failed", None, None, window.NEVER_COMPARED, unsettled=unsettled, archived=True
         )
-    row = _make_row(made, order)
+    row = _make_row(made, order, published)
     found = relate_to(cursor, settings, row, everything=unsettled > 0)
     mark = decide_mark(row, found)
     return add_copies(make_verdict(own_id, mark, found, unsettled), find_copies(row, mark, found), 0)
@@ -113,7 +115,7 @@ def add_copies(verdict: Verdict, found: Iterable[Copy], stored: int) -> Verdict:
     )
 
 
-def _make_row(made: Fingerprint, order: OrderKey) -> FingerprintRow:
+def _make_row(made: Fingerprint, order: OrderKey, published: int) -> FingerprintRow:
     return FingerprintRow(
         id=0,
         order=order,
@@ -122,6 +124,8 @@ def _make_row(made: Fingerprint, order: OrderKey) -> FingerprintRow:
         settled=False,
         pinned=bool(order[1]),
         content_hash=made.content_hash,
+        published=published,
+        sentence_count=len(made.sentence_hashes),
         sentence_hashes=bigints(made.sentence_hashes),
         signature=made.signature,
         buckets=bigints(made.buckets),

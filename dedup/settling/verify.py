@@ -259,7 +259,9 @@ class _Block:
         self._articles = [a for a in block if a.fingerprint is not None]
         self._by_id = {a.id: a for a in self._articles}
         self._profiles = {
-            a.id: Profile.of(a.fingerprint, common) for a in self._articles if a.fingerprint is not None
+            a.id: Profile.of(a.fingerprint, common, a.published)
+            for a in self._articles
+            if a.fingerprint is not None
         }
         self._found: dict[int, list[Partner]] = defaultdict(list)
         self._by_key: dict[int, list[StoredArticle]] = defaultdict(list)
@@ -279,7 +281,7 @@ class _Block:
     def _compare(self, other: StoredArticle) -> None:
         if other.fingerprint is None:
             return  # the fingerprint belongs to another revision, which is reported as a difference
-        profile = Profile.of(other.fingerprint, self._common)
+        profile = Profile.of(other.fingerprint, self._common, other.published)
         candidates = {a.id: a for key in _get_keys(profile) for a in self._by_key.get(key, ())}
         candidates |= {id: self._by_id[id] for id in self._pinned.get(other.id, ()) if id in self._by_id}
         for article in candidates.values():

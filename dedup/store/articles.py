@@ -15,7 +15,7 @@ import psycopg
 from dedup.base.article import ARTICLE_FIELDS, Article, TextTask, storable
 from dedup.base.errors import InputError
 from dedup.base.kept import as_json
-from dedup.db.arrays import bigints
+from dedup.db.arrays import Bigints, bigints
 from dedup.db.database import Cursor, hold_settle_lock, one_column, one_row
 from dedup.db.statements import Statements
 
@@ -182,6 +182,11 @@ def remove_pairs(cursor: Cursor, ids: Collection[int]) -> None:
 def delete(cursor: Cursor, source_ids: Sequence[str]) -> list[str]:
     """Delete articles; return the source_ids that existed. Triggers make dependent marks pending or stale."""
     return one_column(cursor, _sql("delete"), {"source_ids": list(source_ids)})
+
+
+def find_names(cursor: Cursor, ids: Bigints) -> dict[int, str]:
+    """Map ids to source_ids; ids of no article are left out."""
+    return dict(cursor.execute(_sql("names"), {"ids": ids}).fetchall())
 
 
 def newest(cursor: Cursor, count: int) -> list[Article]:

@@ -90,6 +90,10 @@ SELECT dedup.remove_pairs(%(ids)s::bigint[])
 -- Delete articles. Triggers make their copies pending, and the other articles of their pairs stale.
 DELETE FROM dedup.article WHERE source_id = ANY (%(source_ids)s) RETURNING source_id
 
+-- name: names
+-- Return the source_ids of articles.
+SELECT id, source_id FROM dedup.article WHERE id = ANY (%(ids)s)
+
 -- name: newest
 -- Return articles, the newest first. `fields`: SQL for the columns of an article.
 SELECT ${fields} FROM dedup.article a WHERE a.id = ANY (%(ids)s)

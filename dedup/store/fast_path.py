@@ -15,6 +15,7 @@ from typing import Any, Literal
 from dedup.base.article import Article
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.statements import Statements
+from dedup.rules.marks import published_second
 from dedup.store import articles
 from dedup.store.rulebooks import Rulebook, StaleRulesError
 from dedup.store.settling import FingerprintRow, make_row, order_parameters
@@ -41,6 +42,7 @@ class Lookup:
     turn: int | None = None  # number of the transaction, if no other transaction was at work
     added: datetime | None = None  # the article's `added_at`, or the time of the call if the article has none
     time: datetime | None = None  # `published_at` or `added_at`, by which articles are ordered
+    published: int = 0  # see `marks.published_second`
     sentences: Bigints = field(default_factory=lambda: bigints([]))  # of the article, without common ones
     # Originals that share something with the article, and duplicates that may be later. Of all rows, the
     # sentences are without common ones.
@@ -57,26 +59,30 @@ def store_or_look_up(ask: Ask, rulebook: Rulebook, article: Article, fingerprint
 
     `fingerprint`: made with `rulebook`. Raises StaleRulesError: stored results are from another rulebook.
     """
+    settings = rulebook.settings
     rows = _submit(ask, rulebook, article, fingerprint)
     outcome: Outcome = rows[-1][0]
     found = [
-        make_row((*row[1:4], row[0] in ("original", "near"), True, True, False, *row[4:11]))
+        make_row(
+            settings, (*row[1:4], row[0] in ("original", "near"), True, True, False, *row[4:12]), row[12]
+        )
         for row in rows[:-1]
     ]
     last, copies = rows[-1], {row[1] for row in rows if row[0] == "copy"}
     near = [other for other, row in zip(found, rows[:-1], strict=True) if row[0] == "near"]
     return Lookup(
         outcome,
-        checksum=last[11],
+        checksum=last[13],
         turn=last[1],
-        added=last[12],
+        added=last[14],
         time=last[2],
+        published=published_second(settings, last[2], last[11]) if last[2] else 0,
         sentences=last[5],
         others=[other for other, row in zip(found, rows[:-1], strict=True) if row[0] != "near"],
         near=near,
         copies=copies,
         partners=set() if last[7] is None else set(last[7].tolist()),
-        unsettled=last[13],
+        unsettled=last[15],
     )
 
 

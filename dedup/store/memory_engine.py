@@ -119,12 +119,12 @@ def publish(cursor: Cursor) -> None:
     cursor.execute(_sql("publish"))
 
 
-def read_order(cursor: Cursor, settings: Settings) -> tuple[Bigints, Bigints, datetime | None]:
-    """Return ids and revisions, in canonical order, of all articles that have a fingerprint of their present
-    text. Also return the time of the last article.
+def read_order(cursor: Cursor, settings: Settings) -> tuple[Bigints, Bigints, Bigints, datetime | None]:
+    """Return ids, revisions and `marks.published_second`, in canonical order, of all articles that have a
+    fingerprint of their present text. Also return the time of the last article.
     """
     row = one_row(cursor, _sql("order"), order_parameters(settings))
-    return np.asarray(row[0]), np.asarray(row[1]), row[2]
+    return np.asarray(row[0]), np.asarray(row[1]), np.asarray(row[2]), row[3]
 
 
 def read_fingerprints(cursor: Cursor, ids: Bigints) -> Iterator[FingerprintPage]:

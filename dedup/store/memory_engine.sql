@@ -83,12 +83,16 @@ SELECT array_agg(id), array_agg(takes_part::integer::bigint),
 FROM dedup.article_mark WHERE id BETWEEN %(first)s AND %(last)s
 
 -- name: order
--- Return ids and revisions, in canonical order, of all articles that have a fingerprint (in use or waiting) of their
+-- Return ids, revisions and seconds of publication (0 if unknown), in canonical order, of all articles that have a fingerprint (in use or waiting) of their
 -- present text. Also return the time of the last article.
 SELECT coalesce(array_agg(id ORDER BY time, source_id), '{}'),
-       coalesce(array_agg(revision::bigint ORDER BY time, source_id), '{}'), max(time)
+       coalesce(array_agg(revision::bigint ORDER BY time, source_id), '{}'),
+       coalesce(array_agg(CASE WHEN time = published_at AND %(policy)s = 'published'
+                               THEN floor(extract(epoch FROM time))::bigint ELSE 0 END
+                          ORDER BY time, source_id), '{}'),
+       max(time)
 FROM (
-    SELECT a.id, a.revision, a.source_id,
+    SELECT a.id, a.revision, a.source_id, a.published_at,
            dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s) AS time
     FROM dedup.article a
     JOIN (

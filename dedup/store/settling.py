@@ -18,7 +18,7 @@ from dedup.db.arrays import Bigints, bigints
 from dedup.db.database import Cursor, one_column, one_row
 from dedup.db.statements import Statements
 from dedup.rules.decide import PairArrays
-from dedup.rules.marks import Mark, OrderKey
+from dedup.rules.marks import Mark, OrderKey, published_second
 from dedup.rules.pair import Relation
 from dedup.rules.pairs import RULES, Codes
 from dedup.text.signature import Signature
@@ -43,6 +43,8 @@ class FingerprintRow:
     settled: bool
     pinned: bool  # the article is in a pinned pair
     content_hash: int
+    published: int  # see `marks.published_second`
+    sentence_count: int
     sentence_hashes: Bigints
     signature: Signature
     buckets: Bigints
@@ -275,11 +277,12 @@ def order_parameters(settings: Settings) -> dict[str, Any]:
 
 def _rows(cursor: Cursor, settings: Settings, name: str, **values: object) -> list[FingerprintRow]:
     rows = cursor.execute(_sql(name), {**order_parameters(settings), **values})
-    return [make_row(row) for row in rows]
+    return [make_row(settings, row) for row in rows]
 
 
-def make_row(row: tuple[Any, ...]) -> FingerprintRow:
-    """Return a row of the columns `row` of the statements."""
+def make_row(settings: Settings, row: tuple[Any, ...], sentences: int | None = None) -> FingerprintRow:
+    """Return a row of the columns `row` of the statements. `sentences`: number of all sentences, if `row` has
+    only uncommon ones."""
     return FingerprintRow(
         id=row[0],
         order=(row[1], row[2].encode()),
@@ -288,6 +291,8 @@ def make_row(row: tuple[Any, ...]) -> FingerprintRow:
         settled=row[5],
         pinned=row[6],
         content_hash=row[7],
+        published=published_second(settings, row[1], row[14]),
+        sentence_count=len(row[8]) if sentences is None else sentences,
         sentence_hashes=row[8],
         signature=np.frombuffer(row[9], np.uint8),
         buckets=row[10],

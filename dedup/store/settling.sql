@@ -49,7 +49,8 @@ a.id, dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s)
 f.canonical, k.takes_part, k.status <> 'pending' AND NOT k.stale AS settled,
 EXISTS (SELECT FROM dedup.pair_pin p WHERE p.source_id = a.source_id)
     OR EXISTS (SELECT FROM dedup.pair_pin p WHERE p.other_source_id = a.source_id) AS pinned,
-f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.shingle_count, k.score, k.reason
+f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.shingle_count, k.score, k.reason,
+a.published_at
 
 -- name: best_match_later
 -- Return the originals of `ids` whose best match is a later article, with the later article's time and source_id.

@@ -14,7 +14,7 @@ from dedup.base.settings import Settings
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, one_column, one_row
 from dedup.db.statements import Statements
-from dedup.rules.marks import Mark, OrderKey, Pair, Status
+from dedup.rules.marks import Mark, OrderKey, Pair, Status, published_second
 from dedup.rules.pair import Relation
 from dedup.store import articles
 from dedup.store.settling import order_parameters
@@ -32,6 +32,7 @@ class StoredArticle:
     id: int
     source_id: str
     order: OrderKey
+    published: int  # see `marks.published_second`
     mark: Mark
     settled: bool
     canonical: bool | None  # the canonical flag; None if the article takes no part in comparisons
@@ -79,17 +80,17 @@ def load(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> list[StoredA
     rows = cursor.execute(_sql("articles"), values).fetchall()
     found = []
     for row in rows:
-        article_id, source_id, time, status, duplicate_of, score, reason, settled, *more = row
+        article_id, source_id, time, published_at, status, duplicate_of, score, reason, settled, *more = row
         takes_part, flag, version, content, sentences, signature, buckets, words, shingles = more
         made = None
         if version is not None:
             hashes, keys = tuple(sentences.tolist()), tuple(buckets.tolist())
             signed = np.frombuffer(signature, np.uint8)
             made = Fingerprint(version, content, hashes, signed, keys, words, shingles)
-        order = time, source_id.encode()
+        order, published = (time, source_id.encode()), published_second(settings, time, published_at)
         mark = Mark(Status(status), duplicate_of, score, reason)
         canonical = flag if takes_part else None
-        found.append(StoredArticle(article_id, source_id, order, mark, settled, canonical, made))
+        found.append(StoredArticle(article_id, source_id, order, published, mark, settled, canonical, made))
     return found
 
 

@@ -46,7 +46,7 @@ JOIN dedup.article o ON o.source_id = p.other_source_id
 
 -- name: articles
 -- Return articles with their marks, and the fingerprints of their present texts.
-SELECT a.id, a.source_id, dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s),
+SELECT a.id, a.source_id, dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s), a.published_at,
        a.status, a.duplicate_of, a.score, a.reason, a.status <> 'pending' AND NOT a.stale,
        a.takes_part, f.canonical, f.version,
        f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.word_count, f.shingle_count

@@ -33,14 +33,16 @@ COMMENT ON FUNCTION dedup.uncommon(bigint[]) IS 'Sentences, in the given order, 
 -- the originals similar to it (`partners`). The last row has a checksum of them, the partners as buckets, and as the
 -- article the number of the transaction. The second call brings these and the mark; it stores both if no other transaction was at
 -- work during or between the calls, or if the checksum is still the same, because nothing is locked between the calls. In
--- all other cases the outcome is 'not plain'.
-CREATE OR REPLACE FUNCTION dedup.submit_new(
+-- all other cases the outcome is 'not plain'. The rules need `published_at` and the number of sentences of the others, too.
+DROP FUNCTION dedup.submit_new;
+CREATE FUNCTION dedup.submit_new(
     given dedup.submission, rules text[], policy text, earliest timestamptz, most integer, pairs_kept integer,
     told_before bigint, mark jsonb
 ) RETURNS TABLE (
     outcome text, article_id bigint, other_time timestamptz, other_source_id text, other_content_hash bigint,
     other_sentences bigint[], other_signature bytea, other_buckets bigint[], other_shingle_count integer,
-    other_score double precision, other_reason text, told bigint, added timestamptz, unsettled bigint
+    other_score double precision, other_reason text, other_published timestamptz, other_sentence_count integer,
+    told bigint, added timestamptz, unsettled bigint
 )
     LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_variable
@@ -162,10 +164,12 @@ BEGIN
         IF found_ids || near <> '{}' THEN
             told := hash_array_extended(own || copies || partners, coalesce(before.id, 0));
             FOR article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
-                other_buckets, other_shingle_count, other_score, other_reason, is_original IN
+                other_buckets, other_shingle_count, other_score, other_reason, other_published, other_sentence_count,
+                is_original IN
                 SELECT a.id, canonical_time(a.published_at, a.added_at, policy, earliest), a.source_id, f.content_hash,
                        uncommon(f.sentence_hashes),
-                       f.signature, f.buckets, f.shingle_count, k.score, k.reason, f.canonical
+                       f.signature, f.buckets, f.shingle_count, k.score, k.reason, a.published_at,
+                       cardinality(f.sentence_hashes), f.canonical
                 FROM unnest(ARRAY(SELECT DISTINCT unnest(found_ids || near) ORDER BY 1)) AS found (id)
                 CROSS JOIN LATERAL (SELECT * FROM article WHERE id = found.id OFFSET 0) AS a
                 CROSS JOIN LATERAL (SELECT * FROM article_mark WHERE id = found.id OFFSET 0) AS k
@@ -173,7 +177,8 @@ BEGIN
             LOOP
                 told := hash_record_extended(
                     ROW(told, article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
-                        other_buckets, other_shingle_count, other_score, other_reason, is_original), 0);
+                        other_buckets, other_shingle_count, other_score, other_reason, other_published,
+                        other_sentence_count, is_original), 0);
                 IF told_before IS NULL THEN
                     outcome := CASE WHEN article_id <> ALL (found_ids) THEN 'near' WHEN is_original THEN 'original'
                                     WHEN article_id = ANY (copies) THEN 'copy' ELSE 'duplicate' END;
@@ -186,6 +191,7 @@ BEGIN
         outcome := CASE WHEN told_before IS NULL THEN 'shares' ELSE 'not plain' END;
         other_sentences := own;
         other_time := place;
+        other_published := given.published_at;
         other_buckets := partners;
         article_id := turn;
         RETURN NEXT;

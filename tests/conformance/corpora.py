@@ -316,6 +316,35 @@ def mix(seed: int) -> Corpus:
     )
 
 
+def reprints() -> Corpus:
+    """Copies, versions and excerpts at most 3 days after a report, a second more, later, and undated."""
+    day, second = 24 * 60, 1 / 60
+    found = [made("report", window(0, 8, ring=100), 0, added=60 * day)]
+    for name, minute in (
+        ("in time", 3 * day),
+        ("late", 3 * day + second),
+        ("weeks later", 40 * day),
+        ("undated", None),
+        ("wrong", 900 * day),
+    ):
+        for kind, codes in (
+            ("copy", window(0, 8, ring=100)),
+            ("version", [*window(0, 7, ring=100), code(200)]),
+            ("excerpt", window(2, 5, ring=100)),
+        ):
+            found.append(made(f"{kind} {name}", codes, minute, added=60 * day))
+    return Corpus(found)
+
+
+def furniture() -> Corpus:
+    """Pages that share only common sentences, and pages of the same furniture that share one more."""
+    shared = [code(800 + i) for i in range(10)]
+    other = [made(f"other {i:02}", [*shared, *window(20 * i, 9, ring=10_000)], i) for i in range(30)]
+    bare = [made(f"bare {i}", [*shared, code(7_000 + i)], 40 + i) for i in range(3)]
+    with_news = [made(f"news {i}", [*shared, code(8_000), code(8_100 + i)], 50 + i) for i in range(2)]
+    return Corpus([*other, *bare, *with_news], {"common_stories": 5})
+
+
 def scanned() -> Corpus:
     """Reprints that a machine misread, more and less, whole and cut; edits, versions, and texts of other
     alphabets."""
@@ -364,6 +393,15 @@ CORPORA: dict[str, Callable[[], Corpus]] = {
         order_of_arrival,
         unreadable,
         scanned,
+        reprints,
+        furniture,
     )
 } | {f"mix_{seed}": (lambda seed=seed: mix(seed)) for seed in range(1, 6)}
+CORPORA |= {
+    f"mix_far_{seed}": lambda seed=seed, more=more: replace(mix(seed), settings=mix(seed).settings | more)
+    for seed, more in (
+        (7, {"reprint_days": 0, "furniture_sentences": 1}),
+        (8, {"reprint_days": 0, "reprint_score": 0.75, "containment_ratio": 1}),
+    )
+}
 CORPORA["mix_with_many_pins"] = lambda: many_pins(mix(6), 6)

@@ -10,7 +10,7 @@ import pytest
 
 from dedup.base.settings import Settings
 from dedup.rules.decide import COMPARED_AT_ONCE
-from dedup.rules.marks import order_key
+from dedup.rules.marks import order_key, published_second
 from dedup.rules.oracle import Subject
 from tests.conformance.corpora import CORPORA, Corpus, many_pins
 from tests.corpora import fingerprint
@@ -27,7 +27,8 @@ def subjects(corpus: Corpus, settings: Settings) -> dict[str, Subject]:
         made = fingerprint(settings, article.text, article.language, article.title)
         if not isinstance(made, str):
             order = order_key(settings, article.published_at, article.added_at, article.source_id)
-            found[article.source_id] = Subject(len(found), order, made)
+            published = published_second(settings, order[0], article.published_at)
+            found[article.source_id] = Subject(len(found), order, made, published)
     return found
 
 

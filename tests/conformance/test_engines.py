@@ -22,7 +22,7 @@ from dedup.base.settings import Settings
 from dedup.db.database import Database
 from dedup.rules import oracle
 from dedup.rules.decide import COMPARED_AT_ONCE
-from dedup.rules.marks import order_key
+from dedup.rules.marks import order_key, published_second
 from dedup.settling.backfill import backfill
 from dedup.store import pins, window
 from tests.conformance.corpora import CORPORA, Corpus
@@ -182,7 +182,9 @@ def reference(name: str, horizon: datetime | None = None, *, prints: bool = Fals
         if isinstance(made, str):
             found.marks[article.source_id] = ("failed", None, None, made)
             continue
-        subjects.append(oracle.Subject(number, order, made))
+        subjects.append(
+            oracle.Subject(number, order, made, published_second(settings, order[0], article.published_at))
+        )
         names[number] = article.source_id
     numbers = {source_id: number for number, source_id in names.items()}
     said = {frozenset((numbers[a], numbers[b])): r for a, b, r in corpus.pairs if {a, b} <= numbers.keys()}
@@ -282,13 +284,15 @@ STATUSES = {
     "wire_story": {"similar", "duplicate"},
     "boilerplate": {"unique"},
     "twice": {"unique", "duplicate"},
-    "templates": {"similar", "duplicate", "unique"},
+    "templates": {"duplicate", "unique"},
     "families": {"similar", "duplicate"},
     "briefs": {"unique", "duplicate"},
     "excerpts": {"similar", "duplicate", "unique"},
     "pinned_pairs": {"unique", "similar", "duplicate"},
     "pins_of_copies": {"unique", "similar", "duplicate"},
     "unreadable": {"failed", "unique", "duplicate"},
+    "reprints": {"similar", "duplicate"},
+    "furniture": {"duplicate", "unique"},
 }
 RULES = {
     "chains": {"sentences"},

@@ -1,9 +1,9 @@
 """Articles become nodes, and nodes meet under keys: where the rounds begin (docs/semantics.md, section 6).
 
 An article is known by its *number*, its place in canonical order. A *node* is a class of articles with equal
-fingerprints; it bears the number of its first member. Its keys are its sentences that are not common, its
-bucket keys, its content hash, and the pins that name it. Nodes *meet* where they share a key, and have no
-relation where they share none. `rounds.py` decides the nodes.
+fingerprints and times of publication; it bears the number of its first member. Its keys are its sentences
+that are not common, its bucket keys, its content hash, and the pins that name it. Nodes *meet* where they
+share a key, and have no relation where they share none. `rounds.py` decides the nodes.
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ Said = Mapping[NodePair, Relation]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A class of articles with equal fingerprints.
+    """A class of articles with equal fingerprints and times of publication.
 
     Attributes:
         members: their numbers, ascending.
+        published: see `marks.published_second`.
     """
 
     members: tuple[int, ...]
     fingerprint: Fingerprint
+    published: int
 
     @property
     def first(self) -> int:
@@ -76,7 +78,8 @@ def numbered(ordered: Sequence[Subject], pins: Pins) -> Said:
 
 
 def nodes(ordered: Sequence[Subject], said: Said, part: Callable[[int], int]) -> list[Node]:
-    """The classes of articles with equal fingerprints, by number. Articles named in pins stay alone.
+    """The classes of articles with equal fingerprints and times of publication, by number. Articles named in
+    pins stay alone.
 
     Args:
         part: of the number of an article; only those for which it gives the same are one node.
@@ -87,8 +90,9 @@ def nodes(ordered: Sequence[Subject], said: Said, part: Callable[[int], int]) ->
         f = subject.fingerprint
         equal = (f.content_hash, f.sentence_hashes, f.signature.tobytes(), f.buckets, f.shingle_count)
         own = ("alone", number) if number in pinned else part(number)
-        classes.setdefault((equal, own), []).append(number)
-    return [Node(tuple(members), ordered[members[0]].fingerprint) for members in classes.values()]
+        classes.setdefault((equal, subject.published, own), []).append(number)
+    firsts = ((members, ordered[members[0]]) for members in classes.values())
+    return [Node(tuple(members), first.fingerprint, first.published) for members, first in firsts]
 
 
 def common_sentences(

@@ -44,8 +44,12 @@ def profiles(subjects: list[Subject], common: set[int], pins: Pins) -> Profiles:
     return Profiles(
         np.array([f.content_hash for f in made], np.int64),
         np.array([len(own) for own in sentences], np.int32),
+        np.array(
+            [len(f.sentence_hashes) - len(own) for f, own in zip(made, sentences, strict=True)], np.int32
+        ),
         np.array([f.shingle_count for f in made], np.int32),
         signature,
+        np.array([s.published for s in subjects], np.int64),
         (
             entries(sentences),
             entries([list(f.buckets) for f in made]),
@@ -177,7 +181,7 @@ def rows(pairs: PairArrays) -> list[tuple[object, ...]]:
 @given(pinned(), SETTINGS_OF_PAIRS)
 def test_relations_are_those_of_the_pair_rule(given: tuple[list[Subject], Pins], settings: Settings) -> None:
     subjects, pins = sorted(given[0], key=lambda s: s.order), given[1]
-    made = [Profile.of(s.fingerprint, ()) for s in subjects]
+    made = [Profile.of(s.fingerprint, (), s.published) for s in subjects]
     everything = np.ones(len(subjects), np.bool_)
     comparison = ComparedArrays(profiles(subjects, set(), pins), settings, everything, 10)
     found = [row for step in comparison.steps() for row in rows(comparison.related(*step, everything))]

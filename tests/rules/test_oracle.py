@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from dedup.base.settings import Settings
 from dedup.rules.marks import Mark, Pair, Status
 from dedup.rules.oracle import Pins, Subject, common_sentences, marks
-from dedup.rules.pair import Profile, Related, Relation, Rule, relate
+from dedup.rules.pair import DAY, Profile, Related, Relation, Rule, relate
 from dedup.text.fingerprint import Fingerprint
 
 RULES = Settings(
@@ -58,8 +58,9 @@ def short(content: int) -> Fingerprint:
     return Fingerprint(1, content, (), np.empty(0, np.uint8), (), 5, 0)
 
 
-def subject(id: int, minute: int, made: Fingerprint) -> Subject:
-    return Subject(id, (START + timedelta(minutes=minute), b"%d" % id), made)
+def subject(id: int, minute: int, made: Fingerprint, day: int = 0) -> Subject:
+    """An article of a minute; published on a day of its own, or undated (0)."""
+    return Subject(id, (START + timedelta(minutes=minute), b"%d" % id), made, day * DAY)
 
 
 @st.composite
@@ -76,7 +77,8 @@ def corpora(draw: st.DrawFn, size: int = 7) -> list[Subject]:
         made = fingerprint(sentences, signature, content)
         if draw(st.integers(0, 6)) == 0:
             made = short(draw(st.integers(80, 81)))
-        found.append(subject(id, draw(st.integers(0, 3)), made))
+        # Of two articles the rules compare only the days, so days need not follow the order.
+        found.append(subject(id, draw(st.integers(0, 3)), made, draw(st.sampled_from([0, 1, 4, 5]))))
     return found
 
 
@@ -92,7 +94,7 @@ def relations(
     subjects: Sequence[Subject], common: set[int], pins: Pins | None = None
 ) -> dict[tuple[int, int], Related]:
     """Return all related pairs by both ids, in both directions."""
-    seen = {s.id: Profile.of(s.fingerprint, common) for s in subjects}
+    seen = {s.id: Profile.of(s.fingerprint, common, s.published) for s in subjects}
     found = {}
     for a, b in combinations(seen, 2):
         related = relate(seen[a], seen[b], RULES, (pins or {}).get(frozenset((a, b))))

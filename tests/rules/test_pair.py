@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedup.base.settings import Settings
-from dedup.rules.pair import Profile, Related, Relation, Rule, Scores, relate, score
+from dedup.rules.pair import DAY, Profile, Related, Relation, Rule, Scores, relate, score
 from dedup.text.fingerprint import Fingerprinter
 
 # Every rule is given, so that a new default changes no expectation.
@@ -25,6 +26,12 @@ RULES = Settings(
     evidence_shingles=8,
     containment_sentences=3,
     containment_shingles=30,
+    containment_ratio=4,
+    containment_share=0.3,
+    furniture_sentences=3,
+    reprint_days=3,
+    reprint_score=0.9,
+    similar_signature_alone=0.5,
 )
 SIZE = 256
 """Bytes of a signature: e equal ones give the estimate (e - 1) / 255."""
@@ -36,9 +43,13 @@ def profile(
     content: int = 0,
     buckets: Iterable[int] = (1,),
     shingles: int = 100,
+    common: int = 0,
+    day: int = 0,
 ) -> Profile:
     values = np.array(signature or [], np.uint8)
-    return Profile(content, frozenset(sentences), values, frozenset(buckets), shingles)
+    return Profile(
+        content, frozenset(sentences), values, frozenset(buckets), shingles, common, published=day * DAY
+    )
 
 
 def agreeing(
@@ -85,6 +96,8 @@ PROFILES = st.one_of(
         st.integers(0, 6),
         st.sets(st.integers(1, 3), min_size=1),
         st.sampled_from([7, 8, 9, 29, 30, 31, 60, 100]),
+        st.integers(0, 4),
+        st.sampled_from([0, 1, 4, 5]),
     ),
     # Long texts without a shingle, and short ones.
     st.builds(
@@ -96,7 +109,7 @@ PROFILES = st.one_of(
 )
 TENTHS = st.integers(1, 10).map(lambda n: n / 10)
 SETTINGS = st.builds(
-    lambda sentence, signature, containment, evidence: Settings(
+    lambda sentence, signature, containment, evidence, more: Settings(
         similar_sentence_jaccard=min(sentence),
         duplicate_sentence_jaccard=max(sentence),
         similar_signature_jaccard=min(signature),
@@ -106,11 +119,18 @@ SETTINGS = st.builds(
         evidence_shingles=evidence[1],
         containment_sentences=evidence[2],
         containment_shingles=evidence[3],
+        containment_ratio=more[0],
+        containment_share=more[1],
+        furniture_sentences=more[2],
+        reprint_days=more[3],
+        reprint_score=more[4],
+        similar_signature_alone=more[5],
     ),
     st.tuples(TENTHS, TENTHS),
     st.tuples(TENTHS, TENTHS),
     TENTHS,
     st.tuples(st.integers(1, 4), st.integers(7, 9), st.integers(1, 5), st.sampled_from([8, 29, 30, 31])),
+    st.tuples(st.sampled_from([1, 2, 4]), TENTHS, st.integers(1, 4), st.integers(0, 4), TENTHS, TENTHS),
 )
 PINS = st.sampled_from([None, *Relation])
 
@@ -182,23 +202,35 @@ def test_sentence_thresholds_are_met_exactly(shared: int, union: int, relation: 
 )  # fmt: skip
 def test_signature_thresholds_are_met_exactly(equal: int, expected: str | None) -> None:
     # 154 equal bytes are 0.6 and 103 are 0.4, to the last bit.
+    pair = agreeing(equal, shared=1, fewer=20, more=20, shingles=(29, 29))
+    assert said(pair) == (expected and f"{expected} by signature")
+
+
+@pytest.mark.parametrize(
+    ("equal", "expected"), [(154, "duplicate"), (153, "similar"), (129, "similar"), (128, None)]
+)
+def test_without_a_shared_sentence_signatures_must_be_more_alike(equal: int, expected: str | None) -> None:
     assert said(agreeing(equal)) == (expected and f"{expected} by signature")
 
 
 @pytest.mark.parametrize(("equal", "related"), [(78, True), (77, False)])
 def test_the_default_of_similar_lies_between_two_counts_of_bytes(equal: int, related: bool) -> None:
-    assert (said(agreeing(equal), Settings()) is not None) == related
+    pair = agreeing(equal, shared=1, fewer=20, more=20, shingles=(19, 19))
+    assert (said(pair, Settings()) is not None) == related
 
 
-@pytest.mark.parametrize(("shared", "relation"), [(1, "similar"), (2, "duplicate")])
-def test_few_shared_sentences_are_no_evidence(shared: int, relation: str) -> None:
-    pair = (profile(range(shared), content=1), profile(range(shared), content=2))
-    assert said(pair) == f"{relation} by sentences"
+@pytest.mark.parametrize(
+    ("shared", "more", "expected"),
+    [(1, 0, None), (2, 0, "duplicate by sentences"), (1, 2, None), (2, 4, "similar by sentences")],
+)
+def test_one_shared_sentence_is_no_evidence(shared: int, more: int, expected: str | None) -> None:
+    pair = (profile(range(shared), content=1), profile(range(shared + more), content=2))
+    assert said(pair) == expected
 
 
-@pytest.mark.parametrize(("shingles", "relation"), [(7, "similar"), (8, "duplicate")])
-def test_few_shingles_are_no_evidence(shingles: int, relation: str) -> None:
-    assert said(agreeing(256, shingles=(100, shingles))) == f"{relation} by signature"
+@pytest.mark.parametrize(("shingles", "expected"), [(7, None), (8, "duplicate by signature")])
+def test_few_shingles_are_no_evidence(shingles: int, expected: str | None) -> None:
+    assert said(agreeing(256, shingles=(100, shingles))) == expected
 
 
 # Containment, clause by clause.
@@ -225,7 +257,7 @@ def test_containment_by_sentences_needs_shared_ones(needed: int, containment: fl
 @pytest.mark.parametrize(
     ("equal", "shingles", "containment"),
     [
-        (52, (100, 500), 1.0),  # 0.2 * 600 / (1.2 * 100): the shorter one is wholly inside
+        (52, (100, 401), 0.0),  # more than 4 times as long: a tenth of the sentences is too little
         (52, (100, 400), 0.2 * 500 / (1.2 * 100)),
         (52, (100, 320), 0.2 * 420 / (1.2 * 100)),
         (52, (100, 319), 0.2 * 419 / (1.2 * 100)),  # 0.698, just below
@@ -250,7 +282,7 @@ def test_containment_by_signature_worked_by_hand(
 def test_containment_by_signature_needs_shingles_in_each_and_a_shared_sentence(
     shared: int, fewest: int, containment: float
 ) -> None:
-    pair = agreeing(128, shared=shared, fewer=20, more=20, buckets=(2,), shingles=(fewest, 300))
+    pair = agreeing(128, shared=shared, fewer=20, more=20, buckets=(2,), shingles=(fewest, 120))
     assert score(*pair, RULES).signature_jaccard > 0.49
     assert score(*pair, RULES).containment == containment
 
@@ -269,6 +301,68 @@ def test_containment_is_no_part_of_the_score() -> None:
     assert (found.relation, found.rule) == (Relation.SIMILAR, Rule.CONTAINMENT)
     assert found.scores.containment == 1.0
     assert found.scores.score == 25 / 255
+
+
+@pytest.mark.parametrize(
+    ("shared", "fewer", "containment"), [(3, 7, 1.0), (2, 5, 0.0), (2, 4, 1.0), (1, 0, 1.0), (0, 0, 0.0)]
+)
+def test_beyond_a_ratio_containment_by_signature_needs_sentences(
+    shared: int, fewer: int, containment: float
+) -> None:
+    """3 of 10 sentences are enough, 2 of 7 are too few."""
+    pair = agreeing(52, shared=shared, fewer=fewer, more=50, buckets=(2,), shingles=(100, 500))
+    assert score(*pair, RULES).containment == containment
+
+
+# Time, and furniture.
+
+
+@pytest.mark.parametrize(
+    ("equal", "sentences", "seconds", "expected"),
+    [
+        (154, {}, 3 * DAY, "duplicate by signature"),
+        (154, {}, 3 * DAY + 1, "similar by signature"),
+        (230, {}, 3 * DAY + 1, "similar by signature"),  # 229 / 255 is 0.898
+        (231, {}, 3 * DAY + 1, "duplicate by signature"),
+        (1, {"shared": 8, "fewer": 1, "more": 1}, 3 * DAY, "duplicate by sentences"),
+        (1, {"shared": 8, "fewer": 1, "more": 1}, 3 * DAY + 1, "similar by sentences"),
+        (1, {"shared": 9, "fewer": 1}, 3 * DAY + 1, "duplicate by sentences"),
+        # One of both scores is enough for both rules.
+        (231, {"shared": 8, "fewer": 1, "more": 1}, 900 * DAY, "duplicate by sentences"),
+    ],
+)
+def test_far_apart_only_nearly_the_same_text_is_a_duplicate(
+    equal: int, sentences: dict[str, int], seconds: int, expected: str
+) -> None:
+    one, other = agreeing(equal, **sentences)  # type: ignore[arg-type]
+    first = 400 * DAY
+    assert said((replace(one, published=first), replace(other, published=first + seconds))) == expected
+    # An unknown time is not far from any time.
+    near = said((one, other))
+    assert near
+    assert near.startswith("duplicate")
+    assert said((one, replace(other, published=first))) == near
+
+
+def test_equal_words_are_a_duplicate_at_any_time() -> None:
+    one = profile(range(9), [7] * SIZE, day=1)
+    assert said((one, replace(one, published=9_000 * DAY))) == "duplicate by content"
+
+
+@pytest.mark.parametrize(
+    ("common", "shared", "expected"),
+    [
+        ((3, 3), 0, None),
+        ((3, 9), 0, None),
+        ((2, 9), 0, "duplicate by signature"),
+        ((3, 3), 1, "duplicate by signature"),
+    ],
+)
+def test_signatures_of_common_sentences_alone_do_not_count(
+    common: tuple[int, int], shared: int, expected: str | None
+) -> None:
+    one, other = agreeing(200, shared=shared, fewer=9, more=9)
+    assert said((replace(one, common=common[0]), replace(other, common=common[1]))) == expected
 
 
 # The order of the rules.
@@ -369,7 +463,12 @@ def slow_scores(one: Profile, other: Profile, settings: Settings) -> tuple[Fract
     by_sentences = by_shingles = Fraction(0)
     if shared >= settings.containment_sentences:
         by_sentences = Fraction(shared, min(len(one.sentences), len(other.sentences)))
-    if min(m, n) >= settings.containment_shingles and shared >= 1:
+    trusted = max(m, n) <= exact(settings.containment_ratio) * min(m, n)
+    if shared:
+        trusted |= Fraction(shared, min(len(one.sentences), len(other.sentences))) >= exact(
+            settings.containment_share
+        )
+    if min(m, n) >= settings.containment_shingles and shared >= 1 and trusted:
         by_shingles = min(Fraction(1), s * (m + n) / ((1 + s) * min(m, n)))
     return sentences, s, max(by_sentences, by_shingles), shared
 
@@ -378,20 +477,29 @@ def slow_relation(one: Profile, other: Profile, settings: Settings, pin: Relatio
     """Section 4 by the letter: a table whose first row that holds decides."""
     sentences, signature, containment, shared = slow_scores(one, other, settings)
     bucket = any(key in other.buckets for key in one.buckets)
-    enough = min(one.shingle_count, other.shingle_count) >= settings.evidence_shingles
+    bucket &= shared > 0 or min(one.common, other.common) < settings.furniture_sentences
+    bucket &= min(one.shingle_count, other.shingle_count) >= settings.evidence_shingles
+    alike = settings.similar_signature_jaccard if shared else settings.similar_signature_alone
+    days = abs(one.published - other.published) // DAY if one.published and other.published else 0
+    near = days <= settings.reprint_days or max(sentences, signature) >= exact(settings.reprint_score)
     rows = [
         (pin is not None, f"{pin} by pinned"),
         (one.content_hash == other.content_hash, "duplicate by content"),
         (
-            sentences >= exact(settings.duplicate_sentence_jaccard) and shared >= settings.evidence_sentences,
+            near
+            and sentences >= exact(settings.duplicate_sentence_jaccard)
+            and shared >= settings.evidence_sentences,
             "duplicate by sentences",
         ),
         (
-            bucket and signature >= exact(settings.duplicate_signature_jaccard) and enough,
+            near and bucket and signature >= exact(settings.duplicate_signature_jaccard),
             "duplicate by signature",
         ),
-        (sentences >= exact(settings.similar_sentence_jaccard), "similar by sentences"),
-        (bucket and signature >= exact(settings.similar_signature_jaccard), "similar by signature"),
+        (
+            sentences >= exact(settings.similar_sentence_jaccard) and shared >= settings.evidence_sentences,
+            "similar by sentences",
+        ),
+        (bucket and signature >= exact(alike), "similar by signature"),
         (containment >= exact(settings.similar_containment), "similar by containment"),
     ]
     first = next((said for holds, said in rows if holds), None)

@@ -16,7 +16,7 @@ from dedup.base.numbers import NO_PAIRS, Pairs
 from dedup.base.settings import Settings
 from dedup.rules import oracle, pairs
 from dedup.rules.marks import Status
-from dedup.rules.pair import Profile, Relation, relate, score
+from dedup.rules.pair import DAY, Profile, Relation, relate, score
 from dedup.rules.pairs import FingerprintArrays, Scored, stories
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import EMPTY, jaccard
@@ -57,7 +57,7 @@ def fingerprints(draw: st.DrawFn, size: int = 8) -> list[Fingerprint | None]:
 
 TENTHS = st.integers(1, 10).map(lambda n: n / 10)
 SETTINGS = st.builds(
-    lambda sentence, signature, containment, evidence: RULES.with_values(
+    lambda sentence, signature, containment, evidence, more: RULES.with_values(
         {
             "similar_sentence_jaccard": min(sentence),
             "duplicate_sentence_jaccard": max(sentence),
@@ -68,12 +68,19 @@ SETTINGS = st.builds(
             "evidence_shingles": evidence[1],
             "containment_sentences": evidence[2],
             "containment_shingles": evidence[3],
+            "containment_ratio": more[0],
+            "containment_share": more[1],
+            "furniture_sentences": more[2],
+            "reprint_days": more[3],
+            "reprint_score": more[4],
+            "similar_signature_alone": more[5],
         }
     ),
     st.tuples(TENTHS, TENTHS),
     st.tuples(TENTHS, TENTHS),
     TENTHS,
     st.tuples(st.integers(1, 4), st.integers(5, 7), st.integers(1, 4), st.sampled_from([6, 29, 30, 31])),
+    st.tuples(st.sampled_from([1, 2, 4]), TENTHS, st.integers(1, 4), st.integers(0, 4), TENTHS, TENTHS),
 )
 
 
@@ -86,13 +93,15 @@ def common_of(made: Sequence[Fingerprint | None], settings: Settings = RULES) ->
 
 
 @pytest.mark.long("dedup", "migrations")
-@given(fingerprints(), SETTINGS)
+@given(
+    fingerprints(), st.lists(st.sampled_from([0, DAY, 4 * DAY, 5 * DAY]), min_size=8, max_size=8), SETTINGS
+)
 def test_every_score_is_that_of_the_pair_rule_to_the_last_bit(
-    made: list[Fingerprint | None], settings: Settings
+    made: list[Fingerprint | None], times: list[int], settings: Settings
 ) -> None:
     common = common_of(made)
     every = every_pair(made)
-    scored = FingerprintArrays(made, common).score(every, settings)
+    scored = FingerprintArrays(made, common, times[: len(made)]).score(every, settings)
     duplicates, related = scored.duplicates(settings), scored.related(settings)
     again = []
     for row, (i, j) in enumerate(every.tolist()):
@@ -102,10 +111,10 @@ def test_every_score_is_that_of_the_pair_rule_to_the_last_bit(
             assert not duplicates[row]
             assert not related[row]
             continue
-        profiles = Profile.of(a, common), Profile.of(b, common)
+        profiles = Profile.of(a, common, times[i]), Profile.of(b, common, times[j])
         expected = score(*profiles, settings)
         again.append(expected)
-        for name in ("shared", "same_content", "same_bucket", "shingles", "score"):
+        for name in ("shared", "same_content", "same_bucket", "shingles", "common", "apart", "score"):
             assert getattr(scored, name)[row] == getattr(expected, name), name
         for name in ("sentence_jaccard", "signature_jaccard", "containment"):
             assert float(getattr(scored, name)[row]).hex() == getattr(expected, name).hex(), name

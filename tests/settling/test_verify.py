@@ -111,7 +111,7 @@ def check(database: Database, sample: int | None = None) -> Verification:
 @pytest.fixture
 def filled(database: Database) -> Database:
     """A settled corpus with duplicates, similar ones, a common sentence and an article that failed."""
-    change_settings(database, common_stories=2)
+    change_settings(database, common_stories=2, furniture_sentences=100)
     load(database, *(article(f"a{i}", [*window(i, 6), code(99)], i) for i in range(10)))
     load(
         database, article("a4", [*window(4, 6), code(99)], 4, byline="Ada Roe, AFP"), article("empty", [], 50)

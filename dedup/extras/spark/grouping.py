@@ -1,9 +1,9 @@
 """Steps from fingerprints to groups: articles in order, classes of equal fingerprints, nodes by key.
 
 Articles are numbered in canonical order (docs/semantics.md, section 5), and later steps compare numbers.
-A node is a class of articles with equal fingerprints, named by the number of its first article. All members
-of a class have the same relations, and later members are duplicates of the first. So only the first
-member is compared, and `results.py` writes marks and pairs for every member.
+A node is a class of articles with equal fingerprints and times of publication, named by the number of its
+first article. All members of a class have the same relations, and later members are duplicates of the first.
+So only the first member is compared, and `results.py` writes marks and pairs for every member.
 
 Nodes with a common key are compared. A key is a sentence that is not common, a bucket, the content hash of a
 text without buckets, or a pinned pair.
@@ -46,6 +46,10 @@ def ordered(fingerprints: DataFrame, settings: Settings, partitions: int | None)
     # Spark compares strings byte by byte, as section 5 demands. Each source_id is unique: there are no ties.
     order = ("time", "source_id")
     found = fingerprints.where(fn.col("reason").isNull()).withColumn("time", canonical_time(settings))
+    # As `rules.marks.published_second`. `div` rounds towards zero, so the remainder is subtracted first.
+    second = fn.expr("(time - pmod(time, 1000000)) div 1000000")
+    known = fn.lit(settings.canonical_order == "published") & (fn.col("time") == fn.col("published_at"))
+    found = found.withColumn("published", fn.when(known, second).otherwise(0))
     divided = found.repartitionByRange(*([partitions] if partitions else []), *order)
     return divided.sortWithinPartitions(*order).withColumn("place", fn.monotonically_increasing_id())
 
@@ -82,7 +86,7 @@ def _digest() -> Column:
     hashes = (
         fn.array_join(fn.col(name).cast("array<string>"), ",") for name in ("sentence_hashes", "buckets")
     )
-    numbers = (fn.col(name).cast("string") for name in ("content_hash", "shingle_count"))
+    numbers = (fn.col(name).cast("string") for name in ("content_hash", "shingle_count", "published"))
     return fn.unhex(fn.sha2(fn.concat_ws(";", *numbers, *hashes, fn.hex("signature")), 256))
 
 

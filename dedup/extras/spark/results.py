@@ -61,8 +61,15 @@ def own_scores(
     """Score each canonical node with itself, for the pairs of its copies; schema `EDGE`, where a = b."""
     several = members.where("id = node").select("node").join(gone, "node", "left_anti")
     classes = sized(nodes.join(several, "node", "left_semi"), carried)
+    classes = classes.withColumn("sentences", fn.size("sentence_hashes"))
     kinds = fn.when(fn.size("buckets") > 0, 1 << CONTENT | 1 << BUCKET).otherwise(1 << CONTENT)
-    ends = {"packed": "packed", "content": "content_hash", "signature": "signature"}
+    ends = {
+        "packed": "packed",
+        "content": "content_hash",
+        "signature": "signature",
+        "published": "published",
+        "sentences": "sentences",
+    }
     both = [fn.col(column).alias(f"{n}_{end}") for n, column in ends.items() for end in "ab"]
     shared = fn.shiftright("packed", 32).cast("int").alias("shared")
     node = fn.col("node")

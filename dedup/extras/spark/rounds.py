@@ -1,8 +1,9 @@
 """Rounds that decide which nodes are duplicates, and find every pair that a mark depends on.
 
-A node is a class of articles with equal fingerprints. Nodes with a common key are candidates. A node becomes
-*eligible* when it is among the first `head` undecided nodes of each of its keys. Its earlier candidates are
-then eligible, too. A round has three parts. HEAD scores newly eligible nodes with their earlier candidates.
+A node is a class of articles with equal fingerprints and times of publication. Nodes with a common key are
+candidates. A node becomes *eligible* when it is among the first `head` undecided nodes of each of its keys.
+Its earlier candidates are then eligible, too. A round has three parts. HEAD scores newly eligible nodes with
+their earlier candidates.
 DECIDE finds which eligible nodes are canonical, and which are *out* (duplicates). STAR scores new canonical
 nodes with all other candidates, and marks later duplicates as out. So a story of n copies costs the pairs of
 one head, and n pairs for each canonical node, not n (n - 1) / 2 pairs.
@@ -332,7 +333,8 @@ def score_pairs(pairs: DataFrame, nodes: DataFrame, settings: Settings) -> DataF
     for end in ("a", "b"):
         columns = (
             fn.col("node").alias(end),
-            *(fn.col(n).alias(f"{n}_{end}") for n in ("content", "signature")),
+            *(fn.col(n).alias(f"{n}_{end}") for n in ("content", "signature", "published")),
+            fn.size("sentence_hashes").alias(f"sentences_{end}"),
         )
         pairs = pairs.join(nodes.withColumnRenamed("content_hash", "content").select(*columns), end)
     # The secret hash key stays on the driver, because executors need no key to compare numbers.

@@ -36,7 +36,7 @@ COMMON = _ddl(exchange.COMMON_SENTENCE)
 
 ORDERED = (
     "place long, source_id string, content_hash long, sentence_hashes array<long>, signature binary,"
-    " buckets array<long>, shingle_count int"
+    " buckets array<long>, shingle_count int, published long"
 )
 """The articles in canonical order. `place` holds the number of a partition, and of a row within it."""
 
@@ -44,13 +44,14 @@ PINNED = "number long, a long, b long, kind int"
 """Pinned pairs: their number, their earlier article `a`, later article `b`, and the kind of their key."""
 
 MEMBER = "id long, node long, last long, weight long"
-"""Articles `id` that share a fingerprint: first article (`node`), last article and size of their class."""
+"""Articles `id` of a class (`NODE`) of several: the class's first article (`node`), last article and size."""
 
 NODE = (
     "node long, last long, weight long, content_hash long, sentence_hashes array<long>, signature binary,"
-    " buckets array<long>, shingle_count int"
+    " buckets array<long>, shingle_count int, published long"
 )
-"""Classes of articles with equal fingerprints. `node`: first article; `last`: last; `weight`: size."""
+"""Classes of articles with equal fingerprints and times of publication. `node`: first article; `last`: last
+article; `weight`: size."""
 
 CARRIED = "node long, common int"  # nodes with common sentences, and the number of these sentences
 

@@ -22,7 +22,7 @@ Bigints = npt.NDArray[np.int64]
 
 
 def related(batches: Iterable[pa.RecordBatch], settings: Settings) -> Iterator[pa.RecordBatch]:
-    """Yield the related pairs (schema `EDGE`) among candidates (`PAIR` with contents and signatures)."""
+    """Yield the related pairs (schema `EDGE`) among candidates (`PAIR` with columns of both nodes)."""
     for batch in batches:
         yield _related({name: batch.column(i) for i, name in enumerate(batch.schema.names)}, settings)
 
@@ -57,11 +57,16 @@ def _scored(table: dict[str, pa.Array], kinds: Bigints, settings: Settings) -> S
         settings,
         shared=_numbers(table["shared"]).astype(np.int32),
         sentences=(sentences_a.astype(np.int32), sentences_b.astype(np.int32)),
+        common=(
+            (_numbers(table["sentences_a"]) - sentences_a).astype(np.int32),
+            (_numbers(table["sentences_b"]) - sentences_b).astype(np.int32),
+        ),
         shingles=(shingles_a.astype(np.int32), shingles_b.astype(np.int32)),
         signatures=(
             _signatures(table["signature_a"], settings.signature_bytes),
             _signatures(table["signature_b"], settings.signature_bytes),
         ),
+        published=(_numbers(table["published_a"]), _numbers(table["published_b"])),
         same_content=same_content | (kinds >> CONTENT & 1 == 1),
         same_bucket=kinds >> BUCKET & 1 == 1,
     )

@@ -22,13 +22,12 @@ from dedup.base.errors import BusyError
 from dedup.base.progress import Progress
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, Database, translate_errors
-from dedup.rules.decide import decide
 from dedup.settling import refresh, segments
 from dedup.settling.fingerprinting import analyze
 from dedup.settling.locked import run_locked
 from dedup.settling.memory import writing
 from dedup.settling.memory.snapshot import Cache, Snapshot, count_fitting
-from dedup.settling.memory.writing import Chunk, Plan, make_profiles
+from dedup.settling.memory.writing import Chunk, Plan, decide_all
 from dedup.settling.pool import submit_to_thread
 from dedup.settling.refresh import RefreshResult, SentenceCounts
 from dedup.store import common_sentences, memory_engine, settling, window
@@ -153,12 +152,7 @@ class MemoryRun:
             # Articles before the horizon that arrived during this round are archived in the next round.
             self._outside = bigints(window.find_unsettled_outside(cursor, settings))
         self._progress.start("comparing in memory", len(snapshot))
-        pins = {}
-        for one, other, relation in said:
-            a, b = snapshot.find_places(np.array([one, other])).tolist()
-            if a >= 0 and b >= 0:
-                pins[max(a, b), min(a, b)] = relation
-        decisions = decide(make_profiles(snapshot, common, pins), settings, progress=self._progress.advance)
+        decisions = decide_all(snapshot, common, said, settings, self._progress.advance)
         return Plan(snapshot, decisions, unsettled[unsettled >= 0])
 
     def _flag_waiting(self, plan: Plan) -> None:

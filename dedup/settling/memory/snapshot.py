@@ -84,6 +84,7 @@ class Snapshot:
     Attributes:
         through: canonical time of the last article.
         sorted_ids, sorted_places: the ids in ascending order, and the place of each id.
+        published: see `marks.published_second`.
         sentence_counts: number of sentences per article, including common sentences.
         canonical, signature: canonical flags, and signatures of shape (n, k), of stored fingerprints.
         shared: three sets of entries whose key several articles have: sentences, buckets, contents.
@@ -105,7 +106,7 @@ class Snapshot:
         """Read a corpus in a snapshot transaction, with about `memory` bytes of memory. If `kept` has all
         fingerprints, take them from there. `start`: called with the number of fingerprints to read.
         `progress`: called for each page with the number of its fingerprints."""
-        self.ids, revisions, self.through = memory_engine.read_order(cursor, settings)
+        self.ids, revisions, self.published, self.through = memory_engine.read_order(cursor, settings)
         size = len(self.ids)
         order = np.argsort(self.ids, kind="stable")
         self.sorted_ids, self.sorted_places = self.ids[order], order.astype(np.int32)

@@ -8,6 +8,7 @@ article whose best match is a later article stays stale until that later article
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.base.numbers import Flags, begins_run
+from dedup.base.settings import Settings
 from dedup.db.database import Cursor
-from dedup.rules.decide import Decisions, Profiles
+from dedup.rules.decide import Decisions, Profiles, decide
 from dedup.rules.keys import Bigints, Entries, Places, code
 from dedup.rules.marks import Status
 from dedup.rules.pair import Relation
@@ -42,20 +44,38 @@ def make_profiles(snapshot: Snapshot, common: Bigints, pins: dict[tuple[int, int
     relations by the places of a pair, the later article first."""
     by_sentence, by_bucket, by_content = snapshot.shared
     dropped = np.isin(by_sentence[0], common)
-    counts = snapshot.sentence_counts - np.bincount(by_sentence[1][dropped], minlength=len(snapshot))
+    commons = np.bincount(by_sentence[1][dropped], minlength=len(snapshot))
     # A sentence with only one carrier is not in `by_sentence`, but may be pinned as common.
     watched, at = snapshot.watched
     alone = np.isin(watched, common) & ~np.isin(watched, by_sentence[0])
-    counts -= np.bincount(at[alone], minlength=len(snapshot))
+    commons += np.bincount(at[alone], minlength=len(snapshot))
     kept: Entries = (by_sentence[0][~dropped], by_sentence[1][~dropped])
     return Profiles(
         snapshot.content_hash,
-        counts.astype(np.int32),
+        (snapshot.sentence_counts - commons).astype(np.int32),
+        commons.astype(np.int32),
         snapshot.shingle_count.astype(np.int32),
         snapshot.signature,
+        snapshot.published,
         (kept, by_bucket, by_content),
         pins,
     )
+
+
+def decide_all(
+    snapshot: Snapshot,
+    common: Bigints,
+    pinned: Iterable[tuple[int, int, Relation]],
+    settings: Settings,
+    progress: Callable[[int], object],
+) -> Decisions:
+    """Decide all articles of a snapshot. `common`: as in `make_profiles`. `pinned`: pinned pairs of ids."""
+    pins = {}
+    for one, other, relation in pinned:
+        a, b = snapshot.find_places(np.array([one, other])).tolist()
+        if a >= 0 and b >= 0:
+            pins[max(a, b), min(a, b)] = relation
+    return decide(make_profiles(snapshot, common, pins), settings, progress=progress)
 
 
 @dataclass(slots=True)
@@ -82,7 +102,7 @@ class Plan:
     def __init__(self, snapshot: Snapshot, decisions: Decisions, unsettled: Places) -> None:
         """Compare decisions with the snapshot. `unsettled`: places of articles that are pending or stale."""
         self.snapshot, self.decisions = snapshot, decisions
-        marks, stored = _make_marks(snapshot, decisions), snapshot.marks
+        marks, stored = make_marks(snapshot, decisions), snapshot.marks
         differs = (
             (marks.status != stored.status)
             | (marks.duplicate_of != stored.duplicate_of)
@@ -176,7 +196,7 @@ def _group_by_chunk(wanted: Flags, chunk: Bigints, count: int) -> list[Bigints]:
     return np.split(found, np.searchsorted(chunk[found], np.arange(1, count + 1)))[:count]
 
 
-def _make_marks(snapshot: Snapshot, decisions: Decisions) -> StoredMarks:
+def make_marks(snapshot: Snapshot, decisions: Decisions) -> StoredMarks:
     canonical, alone = decisions.original < 0, decisions.score < 0
     size = len(snapshot)
     return StoredMarks(

@@ -18,7 +18,7 @@ from dedup.base.article import Article
 from dedup.base.settings import Settings
 from dedup.base.times import microseconds
 from dedup.rules import oracle
-from dedup.rules.marks import order_key
+from dedup.rules.marks import order_key, published_second
 from dedup.rules.pair import Relation
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import EMPTY
@@ -138,7 +138,9 @@ def expected(corpus: Abstract, settings: Settings | None = None) -> Answer:
             found.marks[e.source_id] = ("failed", None, None, e.made)
             continue
         order = order_key(settings, e.published_at, e.added_at, e.source_id)
-        subjects.append(oracle.Subject(number, order, e.made))
+        subjects.append(
+            oracle.Subject(number, order, e.made, published_second(settings, order[0], e.published_at))
+        )
     names = {s.id: corpus.entries[s.id].source_id for s in subjects}
     ids = {name: id for id, name in names.items()}
     said = {

@@ -163,7 +163,7 @@ def marks(
     said = numbered(ordered, pins or {})
     options = options or Options()
     found = nodes(ordered, said, options.part)
-    profiles = {node.first: Profile.of(node.fingerprint, common) for node in found}
+    profiles = {node.first: Profile.of(node.fingerprint, common, node.published) for node in found}
     state, report = decided(found, groups(found, common, said), profiles, settings, said, options)
     return results(ordered, found, state, profiles, settings, report)
 

@@ -22,7 +22,7 @@ from dedup.base.times import microseconds
 from dedup.db.database import Database
 from dedup.extras.spark.exchange import FORMAT, RESULT, Basis, pins_digest, text_digest
 from dedup.rules import oracle
-from dedup.rules.marks import OrderKey, Pair, order_key
+from dedup.rules.marks import OrderKey, Pair, order_key, published_second
 from dedup.rules.pair import Relation
 from tests.conftest import empty
 from tests.corpora import article, at, change_settings, code, fingerprint, load, window
@@ -99,7 +99,8 @@ def result_of(
         if isinstance(made, str):
             _mark(result, given.source_id, "failed", None, None, made)
         else:
-            subjects.append(oracle.Subject(number, order, made))
+            published = published_second(settings, order[0], given.published_at)
+            subjects.append(oracle.Subject(number, order, made, published))
     made_all = [subject.fingerprint for subject in subjects]
     common = oracle.common_sentences(made_all, settings, sentences)
     for sentence, stories in common.items():

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dedup.base.settings import Settings
 from dedup.extras.spark.options import HEAD_MINIMUM, PAIRS_PER_ENTRY, head
 from dedup.rules import oracle
-from dedup.rules.marks import Pair, order_key
+from dedup.rules.marks import Pair, order_key, published_second
 from dedup.rules.oracle import Pins, Subject
 from dedup.rules.pair import Relation
 from dedup.text.fingerprint import Fingerprint
@@ -219,7 +219,8 @@ def test_the_corpora_of_all_engines_are_decided_alike(name: str, options: Option
         if isinstance(own, Fingerprint):
             assert article.added_at is not None
             order = order_key(settings, article.published_at, article.added_at, article.source_id)
-            subjects.append(Subject(number, order, own))
+            published = published_second(settings, order[0], article.published_at)
+            subjects.append(Subject(number, order, own, published))
             numbers[article.source_id] = number
     pins = {frozenset((numbers[a], numbers[b])): r for a, b, r in corpus.pairs if {a, b} <= numbers.keys()}
     sentences = {sentence_hash(code): common for code, common in corpus.sentences.items()}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dedup.base.settings import Settings
-from dedup.rules.pair import Profile, Related, Relation, relate
+from dedup.rules.pair import DAY, Profile, Related, Relation, relate
 from dedup.rules.pairs import RULES
 from dedup.rules.relation import Rule
 from dedup.text.fingerprint import Fingerprint
@@ -22,11 +22,17 @@ from dedup.extras.spark.schema import BUCKET, CONTENT, EDGE, PIN_KINDS, SENTENCE
 from dedup.extras.spark.scoring import related  # noqa: E402
 
 
+def profile(made: Fingerprint) -> Profile:
+    """An article with some common sentences, and a day of publication that is known for some."""
+    common = {sentence for sentence in made.sentence_hashes if sentence % 5 == 0}
+    return Profile.of(made, common, made.content_hash % 3 * 4 * DAY)
+
+
 def batch(pairs: list[tuple[int, Fingerprint, Fingerprint, Relation | None]]) -> Any:
     """Pairs as Spark hands them over."""
     rows = []
     for number, a, b, pin in pairs:
-        shared = len({*a.sentence_hashes} & {*b.sentence_hashes})
+        shared = len(profile(a).sentences & profile(b).sentences)
         kinds = (shared > 0) << SENTENCE | (not {*a.buckets}.isdisjoint(b.buckets)) << BUCKET
         if not a.buckets:
             kinds |= (a.content_hash == b.content_hash) << CONTENT
@@ -34,7 +40,9 @@ def batch(pairs: list[tuple[int, Fingerprint, Fingerprint, Relation | None]]) ->
             kinds |= 1 << PIN_KINDS[pin]
         row: dict[str, Any] = {"a": 2 * number, "b": 2 * number + 1, "shared": shared, "kinds": kinds}
         for end, made in (("a", a), ("b", b)):
-            row[f"packed_{end}"] = len(made.sentence_hashes) << 32 | made.shingle_count
+            row[f"packed_{end}"] = len(profile(made).sentences) << 32 | made.shingle_count
+            row[f"sentences_{end}"] = len(made.sentence_hashes)
+            row[f"published_{end}"] = profile(made).published
             row[f"content_{end}"] = made.content_hash
             row[f"signature_{end}"] = made.signature.tobytes()
         rows.append(row)
@@ -77,7 +85,7 @@ def test_related_pairs_are_those_of_the_rule(settings: Settings) -> None:
     found = {row["a"] // 2: row for made in related([batch(pairs)], settings) for row in made.to_pylist()}
     wanted: dict[int, Related] = {}
     for i, a, b, pin in pairs:
-        relation = relate(Profile.of(a, ()), Profile.of(b, ()), settings, pin)
+        relation = relate(profile(a), profile(b), settings, pin)
         if relation:
             wanted[i] = relation
     assert found.keys() == wanted.keys()

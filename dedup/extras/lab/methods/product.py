@@ -15,6 +15,7 @@ from dedup.base.settings import Settings
 from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.method import Method
 from dedup.rules import oracle
+from dedup.rules.marks import published_second
 from dedup.rules.pairs import FingerprintArrays, Scored, stories
 from dedup.text.fingerprint import Fingerprint, Fingerprinter, TextTask
 from dedup.text.punkt import PunktModel
@@ -38,7 +39,12 @@ class Product(Method):
         fingerprints = fingerprinted(corpus, self._settings, self.models)
         self._orders = [document.order(self._settings) for document in corpus]
         made = [fingerprint for fingerprint in fingerprints if fingerprint is not None]
-        self._profiles = FingerprintArrays(fingerprints, oracle.common_sentences(made, self._settings).keys())
+        common = oracle.common_sentences(made, self._settings).keys()
+        published = [
+            published_second(self._settings, order[0], document.published_at)
+            for order, document in zip(self._orders, corpus, strict=True)
+        ]
+        self._profiles = FingerprintArrays(fingerprints, common, published)
         self._last: Scored | None = None
 
     def candidates(self) -> Iterator[Pairs]:
