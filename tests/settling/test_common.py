@@ -209,7 +209,7 @@ def test_a_sentence_becomes_common_and_stops_being_it(database: Database) -> Non
 
 def test_articles_alike_only_in_a_common_sentence_are_not_alike(database: Database) -> None:
     signatures = {"duplicate_signature_jaccard": 0.9, "similar_signature_jaccard": 0.9}
-    change_settings(database, common_stories=2, text_min_words=6, **signatures)
+    change_settings(database, common_stories=2, text_min_words=6, evidence_sentences=1, **signatures)
     short = [article(f"s{i}", [code(600 + i), BYLINE], i) for i in range(8)]
     load(database, *short[:2])
     run(database)

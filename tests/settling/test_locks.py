@@ -29,7 +29,7 @@ except ModuleNotFoundError:
     CASES = {}
 from dedup.settling.backfill import BackfillReport, backfill
 from tests.conftest import Told
-from tests.corpora import article, assert_right, code, load, make_function, window
+from tests.corpora import article, assert_right, change_settings, code, load, make_function, window
 from tests.files.hostile import memory
 
 pytestmark = pytest.mark.timeout(600)
@@ -86,11 +86,15 @@ def rows_of(cursor: Cursor) -> tuple[int, int]:
 
 
 def family(count: int) -> list[Article]:
-    """Items of one template: about a third of all pairs are similar, hardly any are duplicates."""
+    """Items of one template: with `ALIKE` a third of all pairs are similar, hardly any are duplicates."""
     return list(repeated.make_templates(1, items=2 * count, twice=0).articles[::2])
 
 
+ALIKE = {"similar_signature_alone": 0.3, "evidence_sentences": 1, "furniture_sentences": 1_000}
+
+
 def run(database: Database, given: list[Article]) -> BackfillReport:
+    change_settings(database, **ALIKE)
     for start in range(0, len(given), 1_000):
         load(database, *given[start : start + 1_000])
     return backfill(database, workers=0, factory=make_function)
