@@ -59,7 +59,7 @@ def short(content: int) -> Fingerprint:
 
 
 def subject(id: int, minute: int, made: Fingerprint, day: int = 0) -> Subject:
-    """An article of a minute; published on a day of its own, or undated (0)."""
+    """Return an article at `minute`. `day`: its day of publication; 0 if it is undated."""
     return Subject(id, (START + timedelta(minutes=minute), b"%d" % id), made, day * DAY)
 
 

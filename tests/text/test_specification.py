@@ -46,7 +46,7 @@ SQL = Path(__file__).with_name("specification.sql").read_text("utf-8")
 
 
 def answers(given: dict[str, Any], *, compiled: bool = True) -> dict[str, Any]:
-    """Return a vector: what is given, and each step of the fingerprint as dedup makes it."""
+    """Return a vector: the input, and each step of the fingerprint that dedup makes."""
     settings = Settings(**given["settings"])
     maker = Fingerprinter(settings, compiled=compiled)
     text, language = given["text"], given.get("language")
