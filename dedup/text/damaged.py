@@ -41,8 +41,8 @@ PLANES = 8
 8 letters before and after it, and 4 hashes of 5 letters farther away (on each side at two distances)."""
 SIZE_BYTES = 4  # A print begins with the number of letters, little-endian
 assert PRINT_BYTES == SIZE_BYTES + PLANES * SLOTS
-# Number of cores per bucket key. Two texts whose cores have a Jaccard of J share at least one of the 48 keys
-# with probability 1 - (1 - J^3)^48: 0.53 for J = 0.25, 0.96 for J = 0.4.
+# Number of cores per bucket key. Two texts whose cores have a Jaccard of J share at least one of the 85 keys
+# with probability 1 - (1 - J^3)^85: 0.49 for J = 0.2, 0.74 for J = 0.25, 0.996 for J = 0.4.
 ROWS = 3
 
 Print = npt.NDArray[np.uint8]  # Shape (PRINT_BYTES,), or (n, PRINT_BYTES) for n texts; zeros: no print
@@ -143,7 +143,7 @@ def _grams(found: Letters, size: int, of_gram: Hashes) -> Hashes:
 EVERY = 1 << 62
 # Tables of (letters, bound): the first row with more letters than the shorter text has counts. Bounds of
 # short texts are stricter, because few differences can be like damage by chance.
-LEAST_JACCARD = ((500, 0.25), (EVERY, 0.15))  # Minimum Jaccard of the cores (runs of 8 letters) of two texts
+LEAST_JACCARD = ((200, 0.4), (500, 0.25), (EVERY, 0.15))  # Minimum Jaccard of the cores (runs of 8 letters)
 LEAST_RATIO = ((500, 0.9), (EVERY, 0.88))  # Minimum length of the shorter text as a share of the longer text
 # If the cores have a Jaccard of J, the signature Jaccard must be at least J * J / 2 minus this number. This
 # is less than J, because damage changes words twice as often as cores.

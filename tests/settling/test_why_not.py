@@ -145,8 +145,8 @@ def test_a_text_that_was_cut_has_too_few_letters_and_others_elsewhere() -> None:
     (reason,) = ComparedPair(A, B, pair, ON).explain_why_not()
     assert reason == (
         "print Jaccard 0.353 is enough for a duplicate with misread letters, but the shorter text has 0.807"
-        " times the letters of the longer text (at least 0.88); a share of 0.418 of the common sequences is at"
-        " the same place in both texts (at least 0.85)"
+        " times the letters of the longer text (at least 0.88); a share of 0.418 of the common sequences is"
+        " at the same place in both texts (at least 0.85)"
     )
 
 

@@ -152,7 +152,7 @@ def related(a: str, b: str, settings: Settings = ON) -> tuple[str, str] | None:
     return None if found is None else (found.relation.value, found.rule.value)
 
 
-@pytest.mark.parametrize("every", [40, 25, 20, 12])
+@pytest.mark.parametrize("every", [40, 25, 20, 12, 10])
 def test_a_misread_reprint_is_a_duplicate(every: int) -> None:
     damage = misread(STORY, every)
     assert related(STORY, damage, Settings()) != ("duplicate", "signature")
@@ -213,7 +213,7 @@ def damaged_by_the_contract(
     else:
         least = p * (0.5 if long else 0.7 if fewer >= 200 else 0.9)
     return (
-        j >= (0.15 if long else 0.25)
+        j >= (0.15 if long else 0.25 if fewer >= 200 else 0.4)
         and fewer >= (0.88 if long else 0.9) * more
         and s >= j * j / 2 - 0.05
         and whole <= (p + (error if long else 0)) * equal

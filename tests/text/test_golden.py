@@ -104,7 +104,7 @@ def values(found: Fingerprint) -> dict[str, Any]:
     }
 
 
-GOLDEN_REVISION = 4
+GOLDEN_REVISION = 5
 GOLDEN_ENGLISH = "f0917c1b09cc8561"  # How the checksum of the shipped parameters of that revision begins
 GOLDEN: dict[str, dict[str, Any]] = {
     "wire": {
