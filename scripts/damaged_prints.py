@@ -1,27 +1,32 @@
 """Count the misread reprints that the setting `damaged_print=on` finds, and its false duplicates.
 
-    scripts/damaged_prints.py [SET ...] [--data FOLDER] [--ablation] [--picture FILE] [--json]
+    scripts/damaged_prints.py [SET ...] [--data FOLDER] [--folds] [--ablation] [--picture FILE] [--json]
 
 - papers: pairs of a correct and a machine-read transcript of a printed article of at least 24 words, by the
   share of wrong characters (*error*). Prints how many pairs are duplicates with the setting off and on.
   `both`: the correct transcript is damaged, too, by errors from a different pair with a similar share.
 - false: pairs that only this rule makes duplicates, in each set of news and in the hard case `templates`;
   less: false pairs with an exact containment of word 5-shingles under 0.5.
+- folds: pairs found by cross-validation. For each paper (or collection of papers) the thresholds are chosen
+  on the other papers: most pairs with 2 to 20 % of errors, and no more false pairs than `MOST_FALSE`. Then
+  pairs are counted in the paper left out.
 - ablation: the same counts with one condition of the rule disabled, on the sets on which this matters.
 
-Takes about 3 minutes.
+Takes about 3 minutes; --folds and --ablation take a few minutes each.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import itertools
 import json
 import random
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -34,12 +39,12 @@ from recall import overlap
 from sandbox import DATA, silver_sets
 
 from dedup.base.errors import DedupError, InputError
-from dedup.base.numbers import Pairs
-from dedup.base.settings import Settings
+from dedup.base.numbers import Flags, Pairs, Shares
+from dedup.base.settings import PRINT_BYTES, Settings
 from dedup.extras.lab.hard_cases import generate
 from dedup.rules.pair import Rule
 from dedup.rules.pairs import CODE, FingerprintArrays
-from dedup.text.damaged import LEAST_JACCARD
+from dedup.text.damaged import EVERY, NEAR, PrintPairs
 from dedup.text.fingerprint import Fingerprinter, TextTask
 
 PAPERS = "ocr_papers_a"
@@ -51,17 +56,43 @@ LEAST_WORDS = 24
 CONFIRMING = 0.5
 
 ABLATIONS: dict[str, dict[str, Any]] = {
-    "the whole rule": {"LEAST_JACCARD": LEAST_JACCARD},
-    "J ≥ 0.25": {"LEAST_JACCARD": 0.0},
-    "as many letters": {"LEAST_RATIO": 0.0},
+    "the whole rule": {"NEAR": NEAR},
+    "J ≥ 0.15 to 0.4": {"LEAST_JACCARD": ((EVERY, 0.0),)},
+    "as many letters": {"LEAST_RATIO": ((EVERY, 0.0),)},
     "words agree as well": {"LESS_WORDS": 2.0},
-    "many and small": {"MOST_WHOLE": 1e9},
+    "many and small": {"MOST_WHOLE": ((EVERY, 1e9),)},
     "in place": {"LEAST_IN_PLACE": 0.0},
-    "goes on behind": {"LEAST_MENDED": ((1 << 62, 0.0),)},
-    "short texts stricter": {"LEAST_MENDED": ((1 << 62, 0.3),)},
+    "goes on behind": {"LEAST_MENDED": ((EVERY, 0.0),), "FIRM_MENDED": 0.0, "FLOOR_MENDED": 0.0},
+    "short texts stricter": {
+        "LEAST_JACCARD": ((EVERY, 0.15),),
+        "LEAST_RATIO": ((EVERY, 0.88),),
+        "MOST_WHOLE": ((EVERY, 1.0),),
+        "LEAST_MENDED": ((EVERY, 0.5),),
+        "MANY_LETTERS": 0,
+    },
 }
 """Conditions of the rule by name, each with the constants of `dedup/text/damaged.py` that disable it."""
 ABLATED = ("reuters21578", "reuters_web_2006_2010", "masakhanews", TEMPLATES)
+
+GRID: dict[str, Sequence[Any]] = {
+    "LEAST_JACCARD": [
+        ((200, a), (500, 0.25), (EVERY, b)) for a, b in itertools.product((0.4, 0.25), (0.25, 0.2, 0.15))
+    ],
+    "LEAST_RATIO": [((500, 0.9), (EVERY, least)) for least in (0.9, 0.88)],
+    "MOST_WHOLE": [((500, 0.0), (EVERY, errors)) for errors in (0.0, 1.0)],
+    "LEAST_MENDED": [
+        ((200, a), (500, b), (EVERY, c))
+        for a, b, c in itertools.product((0.95, 0.9), (0.75, 0.7), (0.6, 0.5, 0.4))
+    ],
+    "FIRM_MENDED": [0.45, 0.4, 0.35],
+}
+"""Constants of `dedup/text/damaged.py` among which --folds chooses, the strictest first."""
+MOST_FALSE = {"reuters21578": 71, "reuters_web_2006_2010": 10, TEMPLATES: 312}
+"""Most false pairs by set: the counts of the rule's first edition. In other sets it had none."""
+SAME_TEXT = ("wiki_versions", "insciout_releases_a")
+"""Sets with versions or transcripts of one text, whose pairs are no false duplicates."""
+PRINTS_AT_ONCE = 50_000
+NEAREST_JACCARD = 0.1
 
 Table = dict[str, dict[str, float]]
 
@@ -77,6 +108,11 @@ class Prints:
             settings = Settings(damaged_print=on)
             made = Fingerprinter(settings).fingerprint_many(tasks)
             self._profiles[on] = settings, FingerprintArrays([made.one(i) for i in range(len(texts))], set())
+        self._prints = np.zeros((len(texts), PRINT_BYTES), np.uint8)
+        for i in range(len(texts)):
+            fingerprint = made.one(i)
+            if fingerprint is not None and len(fingerprint.signature):
+                self._prints[i] = fingerprint.signature[settings.signature_size :]
 
     def duplicates(self, pairs: Pairs, on: str) -> np.ndarray[Any, Any]:
         settings, profiles = self._profiles[on]
@@ -90,6 +126,28 @@ class Prints:
         found: Pairs = pairs[scored.duplicates(settings) & (scored.rules(settings) == CODE[Rule.DAMAGED])]
         return found
 
+    def candidates(self) -> Pairs:
+        found: Pairs = self._profiles["on"][1].candidates()
+        return found
+
+    def undecided(self, pairs: Pairs) -> tuple[Flags, Flags, PrintPairs, Shares]:
+        """Return whether pairs are duplicates without the rule, the flags of other pairs that share a bucket
+        and have similar prints, and of these the counts of their prints and the signature Jaccards."""
+        settings, profiles = self._profiles["on"]
+        scored = profiles.score(pairs, settings)
+        known = replace(scored, print_jaccard=np.zeros(len(pairs))).duplicates(settings)
+        parts = (pairs[at : at + PRINTS_AT_ONCE].T for at in range(0, len(pairs), PRINTS_AT_ONCE))
+        counts = [PrintPairs.of(self._prints[a], self._prints[b]) for a, b in parts]
+        jaccard = np.concatenate([np.zeros(0), *(part.jaccard for part in counts)])
+        chosen = ~known & scored.same_bucket & (jaccard >= NEAREST_JACCARD)
+        a, b = pairs[chosen].T
+        return (
+            known,
+            chosen,
+            PrintPairs.of(self._prints[a], self._prints[b]),
+            scored.signature_jaccard[chosen],
+        )
+
 
 class Papers:
     """Pairs of two transcripts of one printed article, and pairs in which both transcripts are damaged."""
@@ -100,13 +158,15 @@ class Papers:
         numbers = {id: i for i, id in enumerate(articles)}
         texts = [a["text"] for a in articles.values()]
         languages: list[str | None] = [None] * len(texts)
-        pairs, self._labels = [], list[tuple[str, float]]()
+        sources = [str(a["source"]).partition(" (")[0] for a in articles.values()]
+        pairs, self._labels, papers = [], list[tuple[str, float]](), list[str]()
         for row in truth:
             a, b = numbers[row["a"]], numbers[row["b"]]
             languages[a] = languages[b] = row["language"]
             if row["words"] >= LEAST_WORDS:
                 pairs.append((a, b))
                 self._labels.append((ONE, row["cer"]))
+                papers.append(sources[a])
         donors = _Donors(truth, texts, numbers)
         for low, high in BOTH:
             for number, row in enumerate(truth):
@@ -115,9 +175,10 @@ class Papers:
                     if spoilt is not None:
                         pairs.append((numbers[row["b"]], len(texts)))
                         self._labels.append((_band("both", low, high), row["cer"]))
+                        papers.append(sources[numbers[row["a"]]])
                         texts.append(spoilt)
                         languages.append(row["language"])
-        self._pairs = np.array(pairs, np.int32)
+        self._pairs, self._papers = np.array(pairs, np.int32), np.array(papers)
         self._story = np.full(len(texts), -1)
         for story, row in enumerate(truth):
             self._story[[numbers[row["a"]], numbers[row["b"]]]] = story
@@ -126,6 +187,9 @@ class Papers:
     def recall(self) -> Table:
         """Return by share of errors: the number of pairs, and the per cent found with setting off and on."""
         on, off = (self._prints.duplicates(self._pairs, setting) for setting in ("on", "off"))
+        return self._by_band({"off": off, "on": on})
+
+    def _by_band(self, flags: Mapping[str, Flags], only: Flags | None = None) -> Table:
         names = np.array(
             [
                 next(_band(side, *band) for band in BANDS if error < band[1]) if side == ONE else side
@@ -134,20 +198,50 @@ class Papers:
         )
         found: Table = {}
         for name in (*(_band(ONE, *band) for band in BANDS), *(_band("both", *band) for band in BOTH)):
-            chosen = names == name
+            chosen = names == name if only is None else (names == name) & only
             if chosen.any():
-                found[name] = {
-                    "pairs": chosen.sum(),
-                    "off": 100 * off[chosen].mean(),
-                    "on": 100 * on[chosen].mean(),
-                }
+                found[name] = {"pairs": chosen.sum()}
+                found[name] |= {title: 100 * flag[chosen].mean() for title, flag in flags.items()}
         return found
+
+    def folds(self, sets: Mapping[str, Prints]) -> dict[str, Table]:
+        """Return what thresholds chosen on the other papers find in each paper, and in all papers."""
+        known, chosen, prints, signatures = self._prints.undecided(self._pairs)
+        news = {
+            name: each.undecided(each.candidates())[2:]
+            for name, each in sets.items()
+            if name not in SAME_TEXT
+        }
+        found, false, grid = list[Flags](), list[int](), list[str]()
+        for values in itertools.product(*GRID.values()):
+            with patch.multiple("dedup.text.damaged", **dict(zip(GRID, values, strict=True))):
+                counts = {name: int(_all(*each).sum()) for name, each in news.items()}
+                if all(count <= MOST_FALSE.get(name, 0) for name, count in counts.items()):
+                    found.append(known.copy())
+                    found[-1][chosen] |= _all(prints, signatures)
+                    false.append(sum(counts.values()))
+                    grid.append("; ".join(map(str, values)).replace(str(EVERY), "-"))
+        side = np.array([side == ONE for side, _ in self._labels])
+        errors = np.array([error for _, error in self._labels])
+        counted = side & (errors >= 0.02) & (errors < 0.2)
+        left_out = np.zeros(len(known), np.bool_)
+        tables: dict[str, Table] = {}
+        for paper in sorted(set(self._papers.tolist())):
+            own = self._papers == paper
+            best = max(range(len(grid)), key=lambda i: (found[i][counted & ~own].sum(), -false[i], -i))
+            left_out[own] = found[best][own]
+            tables[f"{paper}: {grid[best]}"] = self._by_band({"found": found[best]}, own & side)
+        return {"all papers": self._by_band({"found": left_out})} | tables
 
     def others(self) -> int:
         """Count the pairs of transcripts of different articles that the rule wrongly makes duplicates."""
         pairs = self._prints.damaged()
         stories = self._story[pairs]
         return int(((stories >= 0).all(axis=1) & (stories[:, 0] != stories[:, 1])).sum())
+
+
+def _all(prints: PrintPairs, signature_jaccard: Shares) -> Flags:
+    return np.logical_and.reduce(prints.conditions(signature_jaccard))
 
 
 def _band(side: str, low: float, high: float) -> str:
@@ -275,6 +369,8 @@ def main() -> int:
             sets = {name: read(name, options.data, Path(folder)) for name in names}
         report: dict[str, Any] = {"papers": papers.recall(), "others": papers.others()}
         report["false"] = {name: false_pairs(prints) for name, prints in sets.items()}
+        if options.folds:
+            report["folds"] = papers.folds(sets)
         if options.ablation:
             chosen = {name: sets[name] for name in ABLATED if name in sets}
             report["ablation"] = ablation(papers, chosen)
@@ -289,6 +385,9 @@ def main() -> int:
     show("papers", report["papers"])
     print(f"of different papers: {report['others']}")
     show("false", report["false"])
+    for title, table in report.get("folds", {}).items():
+        print(f"\n{title}")
+        show("left out", table)
     if options.ablation:
         show("without", report["ablation"])
     return 0
@@ -300,6 +399,7 @@ def _options() -> argparse.Namespace:
         "sets", nargs="*", metavar="SET", help="default: all with silver truth, releases and templates"
     )
     parser.add_argument("--data", type=Path, default=DATA, help=f"folder of the sets; default: {DATA}")
+    parser.add_argument("--folds", action="store_true", help="cross-validate the thresholds over papers")
     parser.add_argument("--ablation", action="store_true", help="take out one condition at a time")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw what is found, as SVG")
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -18,7 +18,7 @@ from dedup.base.errors import SettingError
 
 Kind = Literal["fingerprint", "rule", "window"]
 
-PRINT_KEYS, PRINT_BYTES = 48, 4 + 8 * 256
+PRINT_KEYS, PRINT_BYTES = 85, 4 + 8 * 256
 """Bucket keys and bytes per article of the signature that finds misread reprints (`text/damaged.py`)."""
 
 # Days per unit. A year always has 365 days, so that a window has the same length in every year.

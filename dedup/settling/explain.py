@@ -34,7 +34,7 @@ from dedup.settling.versions import Sentences, compare, find_alterations, index_
 from dedup.store import articles, pins, settling
 from dedup.store.rulebooks import Rulebook
 from dedup.text.alignment import Segment, align_letters, reflowed
-from dedup.text.damaged import CORE_LETTERS, LEAST_IN_PLACE, LEAST_JACCARD, LEAST_RATIO, PrintPairs
+from dedup.text.damaged import CORE_LETTERS, LEAST_IN_PLACE, PrintPairs
 from dedup.text.fingerprint import Fingerprint, UnreadableError
 
 _sql = Statements("store/articles")
@@ -270,8 +270,8 @@ class ComparedPair:
             f" signature Jaccard {scores.signature_jaccard:.3f} {why},"
             f" containment {scores.containment:.3f} is below {settings.similar_containment:g}"
         )
-        if self.prints and self.prints.jaccard[0] < LEAST_JACCARD:
-            said += f", print Jaccard {self.prints.jaccard[0]:.3f} is below {LEAST_JACCARD:g}"
+        if self.prints and (value := self.prints.jaccard[0]) < (least := self.prints.least_jaccard[0]):
+            said += f", print Jaccard {value:.3f} is below {least:g}"
         return said
 
     def explain_why_not(self) -> Iterator[str]:
@@ -341,7 +341,7 @@ class ComparedPair:
         if self.scores.same_content or self.prints is None or self.prints.jaccard[0] < LEAST_ALIGNED:
             return []
         said = self._check_letters(self.prints)
-        # Skip the first condition (LEAST_JACCARD), since LEAST_ALIGNED suffices to show differing letters.
+        # Skip the first condition (`least_jaccard`), since LEAST_ALIGNED suffices to show differing letters.
         return [sentence for sentence, _ in said] if all(holds for _, holds in said[1:]) else []
 
     def _check_letters(self, prints: PrintPairs) -> list[tuple[str, bool]]:
@@ -350,9 +350,9 @@ class ComparedPair:
         mended = prints.mended[0] / differing if differing else 1.0
         said = (
             f"each text has a share of {prints.kept[0]:.3f} of the other's {CORE_LETTERS}-letter sequences,"
-            f" so the print Jaccard is {prints.jaccard[0]:.3f} (at least {LEAST_JACCARD:g})",
+            f" so the print Jaccard is {prints.jaccard[0]:.3f} (at least {prints.least_jaccard[0]:g})",
             f"the shorter text has {prints.fewer[0] / prints.more[0]:.3f} times the letters of the longer"
-            f" text (at least {LEAST_RATIO:g})",
+            f" text (at least {prints.least_ratio[0]:g})",
             f"the signature Jaccard is {self.scores.signature_jaccard:.3f} (at least"
             f" {max(prints.least_signature[0], 0):.3f}; misread letters make it lower)",
             f"a share of {prints.whole[0] / equal:.3f} of the common sequences has equal letters on both"
@@ -368,7 +368,7 @@ class ComparedPair:
     def _explain_letters(self) -> Iterator[str]:
         """Yield why the rule `damaged` does not hold, although the print Jaccard is high enough."""
         prints = self.prints
-        if prints is None or prints.jaccard[0] < LEAST_JACCARD:
+        if prints is None or prints.jaccard[0] < prints.least_jaccard[0]:
             return
         lacking = [] if self.scores.same_bucket else ["the two share no bucket"]
         lacking += [sentence for sentence, holds in self._check_letters(prints) if not holds]

@@ -41,8 +41,8 @@ PLANES = 8
 8 letters before and after it, and 4 hashes of 5 letters farther away (on each side at two distances)."""
 SIZE_BYTES = 4  # A print begins with the number of letters, little-endian
 assert PRINT_BYTES == SIZE_BYTES + PLANES * SLOTS
-# Number of cores per bucket key. Two texts whose cores have a Jaccard of J share at least one of the 48 keys
-# with probability 1 - (1 - J^3)^48: 0.53 for J = 0.25, 0.96 for J = 0.4.
+# Number of cores per bucket key. Two texts whose cores have a Jaccard of J share at least one of the 85 keys
+# with probability 1 - (1 - J^3)^85: 0.49 for J = 0.2, 0.74 for J = 0.25, 0.996 for J = 0.4.
 ROWS = 3
 
 Print = npt.NDArray[np.uint8]  # Shape (PRINT_BYTES,), or (n, PRINT_BYTES) for n texts; zeros: no print
@@ -140,17 +140,25 @@ def _grams(found: Letters, size: int, of_gram: Hashes) -> Hashes:
     return mixed(total)
 
 
-LEAST_JACCARD = 0.25  # Minimum Jaccard of the cores (runs of 8 letters) of two texts
+EVERY = 1 << 62
+# Tables of (letters, bound): the first row with more letters than the shorter text has counts. Bounds of
+# short texts are stricter, because few differences can be like damage by chance.
+LEAST_JACCARD = ((200, 0.4), (500, 0.25), (EVERY, 0.15))  # Minimum Jaccard of the cores (runs of 8 letters)
+LEAST_RATIO = ((500, 0.9), (EVERY, 0.88))  # Minimum length of the shorter text as a share of the longer text
 # If the cores have a Jaccard of J, the signature Jaccard must be at least J * J / 2 minus this number. This
 # is less than J, because damage changes words twice as often as cores.
 LESS_WORDS = 0.05
-LEAST_RATIO = 0.9  # Minimum length of the shorter text, in letters, as a share of the longer text
-MOST_WHOLE = 1.0  # Maximum share of common cores with equal letters on both sides, divided by `kept`
+# Maximum share of common cores with equal letters on both sides: `kept` plus this number of standard errors
+MOST_WHOLE = ((500, 0.0), (EVERY, 1.0))
 LEAST_IN_PLACE = 0.85  # Minimum share of common cores whose places differ by at most NEAR
 NEAR = 24  # In 256ths of the text
-# (letters, share): if the shorter text has fewer letters, `mended` is at least share * `kept` * `differing`
-# (see `PrintPairs`). Short texts need a higher share, because they may be filled-in templates.
-LEAST_MENDED = ((200, 0.9), (500, 0.7), (1 << 62, 0.3))
+# Minimum of `mended` / `differing`, divided by `kept` (see `PrintPairs`). Templates are filled in with words,
+# so short templates have few differences.
+LEAST_MENDED = ((200, 0.9), (500, 0.7), (EVERY, 0.5))
+# If the shorter text has MANY_LETTERS, and the cores have a Jaccard of at least FIRM_JACCARD, the minimum of
+# `mended` / `differing` is FIRM_MENDED * `whole` / `equal`, but at least FLOOR_MENDED * `kept`.
+MANY_LETTERS, FIRM_JACCARD = 500, 0.4
+FIRM_MENDED, FLOOR_MENDED = 0.4, 0.2
 
 
 def print_jaccards(a: Print, b: Print, signature_jaccard: Shares) -> Shares:
@@ -159,7 +167,8 @@ def print_jaccards(a: Print, b: Print, signature_jaccard: Shares) -> Shares:
     docs/semantics.md, section 4, has the rule. The caller must check that the pair shares a bucket.
     """
     found = np.zeros(len(a))
-    chosen = np.flatnonzero(estimates(_equal(a, b).sum(axis=1), SLOTS) >= LEAST_JACCARD)
+    least = min(bound for _, bound in LEAST_JACCARD)
+    chosen = np.flatnonzero(estimates(_equal(a, b).sum(axis=1), SLOTS) >= least)
     pairs = PrintPairs.of(a[chosen], b[chosen])
     damaged = np.logical_and.reduce(pairs.conditions(signature_jaccard[chosen]))
     found[chosen] = np.where(damaged, pairs.jaccard, 0.0)
@@ -214,23 +223,40 @@ class PrintPairs(Columns):
         return 2 * self.jaccard / (1 + self.jaccard)
 
     @property
+    def least_jaccard(self) -> Shares:
+        return self._bound(LEAST_JACCARD)
+
+    @property
+    def least_ratio(self) -> Shares:
+        return self._bound(LEAST_RATIO)
+
+    @property
     def least_signature(self) -> Shares:
         return self.jaccard * self.jaccard / 2 - LESS_WORDS
 
     @property
     def most_whole(self) -> Shares:
-        return MOST_WHOLE * self.kept
+        error = np.sqrt(
+            self.kept * (1 - self.kept) / np.maximum(self.equal, 1)
+        )  # Of a share of `equal` slots
+        return self.kept + self._bound(MOST_WHOLE) * error
 
     @property
     def least_mended(self) -> Shares:
-        bounds, shares = zip(*LEAST_MENDED, strict=True)
-        return np.select([self.fewer < bound for bound in bounds], shares) * self.kept
+        whole = self.whole / np.maximum(self.equal, 1)
+        firm = np.maximum(FIRM_MENDED * whole, FLOOR_MENDED * self.kept)
+        is_firm = (self.fewer >= MANY_LETTERS) & (self.jaccard >= FIRM_JACCARD)
+        return np.where(is_firm, firm, self._bound(LEAST_MENDED) * self.kept)
+
+    def _bound(self, table: Sequence[tuple[int, float]]) -> Shares:
+        letters, bounds = zip(*table, strict=True)
+        return np.select([self.fewer < most for most in letters], bounds)
 
     def conditions(self, signature_jaccard: Shares) -> tuple[Flags, ...]:
         """Return an array for each condition of the rule: True for the pairs that fulfil the condition."""
         return (
-            self.jaccard >= LEAST_JACCARD,
-            self.fewer >= LEAST_RATIO * self.more,
+            self.jaccard >= self.least_jaccard,
+            self.fewer >= self.least_ratio * self.more,
             signature_jaccard >= self.least_signature,
             self.whole <= self.most_whole * self.equal,
             self.in_place >= LEAST_IN_PLACE * self.equal,

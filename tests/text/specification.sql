@@ -11,7 +11,7 @@ CREATE TABLE unicode (character text COLLATE "C" PRIMARY KEY, folded text NOT NU
 CREATE TABLE minhash_function (i integer PRIMARY KEY, multiplier bigint NOT NULL, increment bigint NOT NULL);
 CREATE TABLE coefficient (secret bytea, name text, place integer, value numeric, PRIMARY KEY (secret, name, place));
 
-CREATE FUNCTION print_keys() RETURNS integer IMMUTABLE LANGUAGE sql AS $$ SELECT 48 $$; -- Bucket keys of a print (1.9)
+CREATE FUNCTION print_keys() RETURNS integer IMMUTABLE LANGUAGE sql AS $$ SELECT 85 $$; -- Bucket keys of a print (1.9)
 
 -- ---- numbers modulo 2^64 ----
 

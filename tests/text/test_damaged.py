@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import json
+import math
 import unicodedata
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +18,17 @@ from hypothesis import strategies as st
 from dedup.base.settings import PRINT_KEYS, Settings
 from dedup.rules.pair import Profile, Relation, Rule, relate
 from dedup.text import damaged
-from dedup.text.damaged import EDGE, LEAST_LETTERS, PLANES, ROUNDS, SIZE_BYTES, SLOTS, Printer, letters
+from dedup.text.damaged import (
+    EDGE,
+    LEAST_LETTERS,
+    PLANES,
+    ROUNDS,
+    SIZE_BYTES,
+    SLOTS,
+    Printer,
+    PrintPairs,
+    letters,
+)
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.hashing import MIX, Hasher
 from dedup.text.native import library
@@ -131,7 +145,7 @@ def related(a: str, b: str, settings: Settings = ON) -> tuple[str, str] | None:
     return None if found is None else (found.relation.value, found.rule.value)
 
 
-@pytest.mark.parametrize("every", [40, 25, 20])
+@pytest.mark.parametrize("every", [40, 25, 20, 12, 10])
 def test_a_misread_reprint_is_a_duplicate(every: int) -> None:
     damage = misread(STORY, every)
     assert related(STORY, damage, Settings()) != ("duplicate", "signature")
@@ -171,6 +185,77 @@ OTHERS: dict[str, Callable[[], tuple[str, str]]] = {
 def test_what_is_no_damage_is_no_duplicate_by_it(name: str) -> None:
     found = related(*OTHERS[name]())
     assert found is None or found[1] != "damaged"
+
+
+def damaged_by_the_contract(
+    fewer: int,
+    more: int,
+    j: float,
+    s: float,
+    equal: int,
+    whole: int,
+    in_place: int,
+    differing: int,
+    mended: int,
+) -> bool:
+    """Whether docs/semantics.md, section 4, "Damaged", calls a pair with these counts damaged copies."""
+    p, long = 2 * j / (1 + j), fewer >= 500
+    error = math.sqrt(p * (1 - p) / max(equal, 1))
+    if long and j >= 0.4:
+        least = max(0.4 * whole / max(equal, 1), 0.2 * p)
+    else:
+        least = p * (0.5 if long else 0.7 if fewer >= 200 else 0.9)
+    return (
+        j >= (0.15 if long else 0.25 if fewer >= 200 else 0.4)
+        and fewer >= (0.88 if long else 0.9) * more
+        and s >= j * j / 2 - 0.05
+        and whole <= (p + (error if long else 0)) * equal
+        and in_place >= 0.85 * equal
+        and mended >= least * differing
+    )
+
+
+SHARES = st.floats(0, 1, allow_nan=False)
+
+
+@given(
+    st.one_of(st.integers(87, 700), st.sampled_from([199, 200, 499, 500])),
+    *[st.floats(0.8, 1.25), st.integers(1, SLOTS), SHARES, SHARES, st.floats(0.7, 1), SHARES, SHARES],
+)
+def test_the_conditions_are_those_of_the_contract(
+    count: int, ratio: float, equal: int, s: float, whole: float, near: float, sides: float, mended: float
+) -> None:
+    other = max(1, round(count * ratio))
+    j = max(0.0, (256 * equal - SLOTS) / (255 * SLOTS))
+    full = int(whole * equal)
+    differing = int(sides * 2 * (equal - full))
+    counts = {
+        "fewer": min(count, other),
+        "more": max(count, other),
+        "equal": equal,
+        "whole": full,
+        "in_place": int(near * equal),
+        "differing": differing,
+        "mended": int(mended * differing),
+    }
+    pairs = PrintPairs(jaccard=np.array([j]), **{name: np.array([n]) for name, n in counts.items()})
+    found = all(flags[0] for flags in pairs.conditions(np.array([s])))
+    assert found == damaged_by_the_contract(j=j, s=s, **counts)
+
+
+def test_misread_reprints_of_real_papers_are_found(shared_data: Path) -> None:
+    # scripts/damaged_prints.py --folds measures the same with thresholds chosen on other papers.
+    with gzip.open(shared_data / "ocr_papers_a.jsonl.gz", "rt") as file:
+        texts = {row["id"]: row["text"] for row in map(json.loads, file)}
+    with gzip.open(shared_data / "ocr_papers_a.truth.jsonl.gz", "rt") as file:
+        truth = [row for row in map(json.loads, file) if row["words"] >= 24]
+    maker = Fingerprinter(ON)
+    for low, high, least in ((0.02, 0.05, 0.98), (0.05, 0.1, 0.95), (0.1, 0.2, 0.8)):
+        band = [row for row in truth if low <= row["cer"] < high]
+        pairs = ([Profile.of(maker.fingerprint(texts[row[side]]), ()) for side in "ab"] for row in band)
+        found = [relate(one, other, ON) for one, other in pairs]
+        duplicates = sum(one is not None and one.relation is Relation.DUPLICATE for one in found)
+        assert duplicates >= least * len(band)
 
 
 def test_many_pairs_are_told_as_each_one_is() -> None:

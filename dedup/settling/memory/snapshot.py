@@ -27,8 +27,8 @@ from dedup.store.memory_engine import FingerprintPage
 # keys (sentences and buckets). A key takes 12 bytes with the number of its article; sorting copies it twice.
 ARTICLE_BYTES = 1_600
 
-# Additional bytes per article with a damaged-print signature: the signature, and three copies of 48 keys.
-PRINT_ARTICLE_BYTES = 3_900
+# Additional bytes per article with a damaged-print signature: the signature, and three copies of 85 keys.
+PRINT_ARTICLE_BYTES = 5_200
 
 
 def count_fitting(memory: int, settings: Settings) -> int:
