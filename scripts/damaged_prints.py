@@ -241,7 +241,8 @@ class Papers:
 
 
 def _all(prints: PrintPairs, signature_jaccard: Shares) -> Flags:
-    return np.logical_and.reduce(prints.conditions(signature_jaccard))
+    found: Flags = np.logical_and.reduce(prints.conditions(signature_jaccard))
+    return found
 
 
 def _band(side: str, low: float, high: float) -> str:

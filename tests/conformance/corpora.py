@@ -345,6 +345,10 @@ def furniture() -> Corpus:
     return Corpus([*other, *bare, *with_news], {"common_stories": 5})
 
 
+def set_otherwise(corpus: Corpus, **settings: Any) -> Corpus:
+    return replace(corpus, settings=corpus.settings | settings)
+
+
 def scanned() -> Corpus:
     """Reprints that a machine misread, more and less, whole and cut; edits, versions, and texts of other
     alphabets."""
@@ -397,11 +401,8 @@ CORPORA: dict[str, Callable[[], Corpus]] = {
         furniture,
     )
 } | {f"mix_{seed}": (lambda seed=seed: mix(seed)) for seed in range(1, 6)}
-CORPORA |= {
-    f"mix_far_{seed}": lambda seed=seed, more=more: replace(mix(seed), settings=mix(seed).settings | more)
-    for seed, more in (
-        (7, {"reprint_days": 0, "furniture_sentences": 1}),
-        (8, {"reprint_days": 0, "reprint_score": 0.75, "containment_ratio": 1}),
-    )
-}
+CORPORA["mix_far"] = lambda: set_otherwise(mix(7), reprint_days=0, furniture_sentences=1)
+CORPORA["mix_far_and_long"] = lambda: set_otherwise(
+    mix(8), reprint_days=0, reprint_score=0.75, containment_ratio=1
+)
 CORPORA["mix_with_many_pins"] = lambda: many_pins(mix(6), 6)

@@ -275,8 +275,8 @@ def story(
         codes = (seed << 40) + np.where(changed, 1_000 + 20 * i + kept, kept)
         sentences = tuple(codes.tolist())
         made = Fingerprint(1, i, sentences, values.astype(np.uint8), buckets, 240, 100)
-        minute = int(rng.integers(0, size))
-        found.append(Entry(f"copy {i}", START + timedelta(minutes=minute), START + timedelta(days=99), made))
+        published = START + timedelta(seconds=10 * int(rng.integers(0, size)))
+        found.append(Entry(f"copy {i}", published, START + timedelta(days=99), made))
     return Abstract(found)
 
 
