@@ -104,7 +104,8 @@ class Settings:
         0.7, "rule", "minimum share of the shorter article that is in the longer one, for similar pairs", 0, 1
     )
     evidence_sentences: int = _setting(
-        # Values from 1 to 6 give equal results. 2 excludes pages with only one sentence.
+        # For duplicates, values from 1 to 6 give equal results. With 1, most similar pairs of one shared
+        # sentence are templates: of 163, 43 have an exact containment of 0.5.
         2, "rule", "minimum number of shared sentences for relations by sentences", 1, 100
     )  # fmt: skip
     evidence_shingles: int = _setting(

@@ -96,7 +96,8 @@ def _show_dry_run(tried: dedup.DryRun, json: bool) -> None:
             (d.id, d.status, d.duplicate_of, d.new_status, d.new_duplicate_of, d.new_score, d.new_reason)
             for d in tried.differences[:DIFFERENCES_SHOWN]
         )
-        output.table("", ("id", "now", "of", "then", "of then", "score", "reason"), rows, ("score",))
+        columns = ("id", "now", "original", "then", "original then", "score", "reason")
+        output.table("", columns, rows, ("score",))
     if tried.unread:
         texts = shared.counted(tried.unread, "text")
         output.say(f"{texts} will be read again first; that may change further marks")
