@@ -78,12 +78,16 @@ def status(
         ("archived", archived, found.horizon),
         ("stale", f"{found.stale:,}, which must be settled again", found.stale),
         ("without fingerprint", f"{found.unfingerprinted:,}", found.unfingerprinted),
-        ("fingerprints", f"revision {found.fingerprint_revision}, Unicode {found.unicode_version}", False),
         ("last mark", marked, True),
         ("backfill", found.backfill.state if found.backfill else "not running", found.backfill),
         ("settle lock", f"held by {found.held_by}" if found.held_by else "free", found.held_by),
         ("deferred", f"{found.deferred:,} to be stored by a backfill", found.deferred),
         ("attached tables", f"{counted(found.changes, 'change')} to be read", found.changes),
+        (
+            "revision",
+            f"fingerprints of revision {found.fingerprint_revision}, Unicode {found.unicode_version}",
+            False,
+        ),
     ]
     shown = [(name, value) for name, value, tells in facts if tells or everything]
     if not everything:

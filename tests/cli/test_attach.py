@@ -169,12 +169,12 @@ def test_who_wrote_a_row_is_its_byline_and_is_followed(dedup: Dedup, owner: Owne
         found = json.loads(dedup("show", f"posts/{key}", "--json").out)
         return found["article"]["byline"], found["credits"]
 
-    assert shown(1) == ("Ada Roe, AFP", [{"agency": "AFP", "place": "byline"}])
+    assert shown(1) == ("Ada Roe, AFP", [{"agency": "AFP", "place": "byline", "kind": "text"}])
     assert shown(2) == (None, [])
     owner.execute("UPDATE public.posts SET author = CASE id WHEN 2 THEN 'dpa' END")
     assert dedup("backfill", "--workers", "0").code == 0
     assert shown(1) == (None, [])
-    assert shown(2) == ("dpa", [{"agency": "dpa", "place": "byline"}])
+    assert shown(2) == ("dpa", [{"agency": "dpa", "place": "byline", "kind": "text"}])
     assert dedup("verify").code == 0
     refused = dedup("attach", "public.posts", "--id", "id", "--text", "body", "--byline", "writer")
     assert refused.code == 2

@@ -371,6 +371,12 @@ OTHER_RULES: dict[str, Any] = {
     "earliest_year": 1700,
     "canonical_order": "added",
     "similar_pairs": 5,
+    "similar_signature_alone": 0.55,
+    "containment_ratio": 5,
+    "containment_share": 0.4,
+    "furniture_sentences": 4,
+    "reprint_days": 4,
+    "reprint_score": 0.95,
 }
 
 

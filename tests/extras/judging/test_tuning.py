@@ -189,7 +189,7 @@ PROFILES = st.builds(
 def test_the_rule_for_many_thresholds_is_the_rule(
     a: Profile, b: Profile, sentence: int, signature: int
 ) -> None:
-    low = {"similar_sentence_jaccard": 0.1, "similar_signature_jaccard": 0.1}
+    low = {"similar_sentence_jaccard": 0.1, "similar_signature_jaccard": 0.1, "similar_signature_alone": 0.1}
     names = {"duplicate_sentence_jaccard": sentence / 10, "duplicate_signature_jaccard": signature / 10}
     rule = Settings().with_values(low)
     said = relate(a, b, rule.with_values(names))
