@@ -152,7 +152,7 @@ FAULTY_TABLES = ("article", "fingerprint", "match", "common_sentence", "run")
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.torture)])
 def test_a_fault_at_every_write(database: Database, every: int) -> None:
     """Faults at every fourth write by default, the first and the last included."""
-    given = news(16, seed=5)
+    given = news(20, seed=5)
     fill(database, given)
     change_settings(database, common_stories=2)
     backfill(database, workers=0, factory=make_function)
