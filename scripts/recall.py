@@ -11,7 +11,8 @@ a fresh corpus on an embedded server, and settled. Then the script counts:
 - duplicates: articles with this mark. Confirmed: duplicates with a Jaccard or containment of at least 0.5
   with their original.
 - contained: pairs with a containment of at least 0.7 and a Jaccard below 0.5. Related: contained pairs in
-  one story, or in two similar stories.
+  one story, or in two similar stories. With --json also `of_duplicates`: pairs that are not related, although
+  one of the two is a duplicate. A duplicate is compared with originals alone.
 - by containment: pairs that only the containment rule relates. Confirmed: these pairs with an exact
   containment of at least 0.5.
 - pages: whole web pages, with menus and advertisements, of articles that a person has also extracted.
@@ -97,6 +98,7 @@ class Score:
     confirmed: int = 0
     contained: int = 0
     related: int = 0
+    of_duplicates: int = 0
     by_containment: int = 0
     containment_confirmed: int = 0
     pages: int = 0
@@ -273,6 +275,7 @@ def compare(
             related = same or frozenset((story[a], story[b])) in similar
             score.contained += 1
             score.related += related
+            score.of_duplicates += not related and (story[a] != a or story[b] != b)
             if not related:
                 score.misses.append(
                     {"miss": "contained", "a": a, "b": b, "containment5": row["containment5"]}
