@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dedup.files import report as reports
     from dedup.settling import backfill as settling
     from dedup.settling import hook, submit, window
+    from dedup.settling.memory import dry_run as dry_runs
     from dedup.store import fingerprints, rulebooks
     from dedup.store import load as loading
 else:
@@ -42,6 +43,7 @@ else:
     readers, reading = Later("dedup.files.readers"), Later("dedup.files.reading")
     reports = Later("dedup.files.report")
     settling, hook = Later("dedup.settling.backfill"), Later("dedup.settling.hook")
+    dry_runs = Later("dedup.settling.memory.dry_run")
     submit, window = Later("dedup.settling.submit"), Later("dedup.settling.window")
     fingerprints, rulebooks = Later("dedup.store.fingerprints"), Later("dedup.store.rulebooks")
     loading = Later("dedup.store.load")
@@ -235,7 +237,7 @@ class Deduplicator(Questions):
 
     def dry_run(
         self, *, memory: int | None = None, limit: int = 1_000, progress: Progress | None = None
-    ) -> settling.DryRun:
+    ) -> dry_runs.DryRun:
         """Return which marks the next backfill would change, because settings or this program changed.
 
         The whole corpus is read and decided in memory, and nothing is written. Pending articles have no mark
@@ -247,7 +249,7 @@ class Deduplicator(Questions):
         """
         checks.optional(checks.whole_number, "memory", memory, MIN_MEMORY)
         checks.whole_number("limit", limit, 0, MAX_BATCH)
-        return settling.dry_run(self._database, memory=memory, limit=limit, progress=progress)
+        return dry_runs.dry_run(self._database, memory=memory, limit=limit, progress=progress)
 
     def prune(
         self, older_than: str, *, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False

@@ -29,8 +29,6 @@ from dedup.settling import choice, segments
 from dedup.settling.adopt import adopt
 from dedup.settling.fingerprinting import Counts, Fingerprinting, PoolOptions, analyze, make_stuck_error
 from dedup.settling.locked import run_locked
-from dedup.settling.memory.dry_run import DryRun as DryRun
-from dedup.settling.memory.dry_run import dry_run as decide_dry
 from dedup.settling.memory.run import MemoryRun
 from dedup.settling.memory.snapshot import Cache
 from dedup.settling.pool import Factory, make_function
@@ -298,13 +296,6 @@ def _settle_some(cursor: Cursor, settings: Settings, limit: int) -> tuple[Settle
     """Settle at most `limit` articles; return the result, and the seconds for which the lock was held."""
     started = perf_counter()
     return settle(cursor, settings, limit=limit), perf_counter() - started
-
-
-def dry_run(
-    database: Database, *, memory: int | None = None, limit: int = 1_000, progress: Progress | None = None
-) -> DryRun:
-    """Return which marks the next backfill would change; see `Deduplicator.dry_run`."""
-    return decide_dry(database, memory or choice.choose_memory(), progress or SilentProgress(), limit)
 
 
 def store_deferred(database: Database) -> int:

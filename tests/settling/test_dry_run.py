@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dedup.db.database import Database
-from dedup.settling.backfill import backfill, dry_run
+from dedup.settling.backfill import backfill
+from dedup.settling.memory.dry_run import dry_run
 from tests.conformance.corpora import CORPORA
 from tests.conformance.test_engines import pin
 from tests.corpora import answer, change_settings, load, make_function

@@ -14,10 +14,11 @@ from functools import partial
 import numpy as np
 
 from dedup.base.answer import Answer
-from dedup.base.progress import Progress
+from dedup.base.progress import Progress, SilentProgress
 from dedup.base.settings import Settings
 from dedup.db.database import Cursor, Database
 from dedup.rules.pairs import RULES
+from dedup.settling import choice
 from dedup.settling.memory.snapshot import Cache, Snapshot
 from dedup.settling.memory.writing import decide_all, make_marks
 from dedup.store import articles, common_sentences, fingerprints, memory_engine, rulebooks
@@ -48,8 +49,11 @@ class DryRun(Answer):
     unread: int  # texts that the backfill fingerprints first; compared by old fingerprints, or not at all
 
 
-def dry_run(database: Database, memory: int, progress: Progress, limit: int) -> DryRun:
-    """Decide all settled articles with the wanted rules. `memory`: approximate maximum of bytes."""
+def dry_run(
+    database: Database, *, memory: int | None = None, limit: int = 1_000, progress: Progress | None = None
+) -> DryRun:
+    """Decide all settled articles with the wanted rules; arguments as in `Deduplicator.dry_run`."""
+    memory, progress = memory or choice.choose_memory(), progress or SilentProgress()
     with database.session() as session, session.transaction(snapshot=True) as cursor:
         cursor.execute("SET TRANSACTION READ ONLY")
         settings = _wanted_rules(cursor)
