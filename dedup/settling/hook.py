@@ -117,15 +117,7 @@ def _have_others(met: Lookup, settings: Settings) -> bool:
 
 
 def _relate_new(made: Fingerprint, met: Lookup, settings: Settings) -> list[Partner]:
-    own = Profile(
-        made.content_hash,
-        frozenset(met.sentences.tolist()),
-        made.signature,
-        frozenset(made.buckets),
-        made.shingle_count,
-        len(made.sentence_hashes) - len(met.sentences),
-        met.published,
-    )
+    own = Profile.of(made, {*made.sentence_hashes} - {*met.sentences.tolist()}, met.published)
     return relate_all(own, met.others, [row.sentence_hashes for row in met.others], settings, {})
 
 
