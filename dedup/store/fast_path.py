@@ -61,26 +61,27 @@ def store_or_look_up(ask: Ask, rulebook: Rulebook, article: Article, fingerprint
     """
     settings = rulebook.settings
     rows = _submit(ask, rulebook, article, fingerprint)
-    outcome: Outcome = rows[-1][0]
+    *others, last = rows
     found = [
-        make_row(
-            settings, (*row[1:4], row[0] in ("original", "near"), True, True, False, *row[4:12]), row[12]
+        (
+            kind,
+            make_row(
+                settings, (*row[:3], kind in ("original", "near"), True, True, False, *row[3:11]), row[11]
+            ),
         )
-        for row in rows[:-1]
+        for kind, *row in others
     ]
-    last, copies = rows[-1], {row[1] for row in rows if row[0] == "copy"}
-    near = [other for other, row in zip(found, rows[:-1], strict=True) if row[0] == "near"]
     return Lookup(
-        outcome,
+        last[0],
         checksum=last[13],
         turn=last[1],
         added=last[14],
         time=last[2],
         published=published_second(settings, last[2], last[11]) if last[2] else 0,
         sentences=last[5],
-        others=[other for other, row in zip(found, rows[:-1], strict=True) if row[0] != "near"],
-        near=near,
-        copies=copies,
+        others=[row for kind, row in found if kind != "near"],
+        near=[row for kind, row in found if kind == "near"],
+        copies={row.id for kind, row in found if kind == "copy"},
         partners=set() if last[7] is None else set(last[7].tolist()),
         unsettled=last[15],
     )
