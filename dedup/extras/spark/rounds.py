@@ -3,10 +3,9 @@
 A node is a class of articles with equal fingerprints and times of publication. Nodes with a common key are
 candidates. A node becomes *eligible* when it is among the first `head` undecided nodes of each of its keys.
 Its earlier candidates are then eligible, too. A round has three parts. HEAD scores newly eligible nodes with
-their earlier candidates.
-DECIDE finds which eligible nodes are canonical, and which are *out* (duplicates). STAR scores new canonical
-nodes with all other candidates, and marks later duplicates as out. So a story of n copies costs the pairs of
-one head, and n pairs for each canonical node, not n (n - 1) / 2 pairs.
+their earlier candidates. DECIDE finds which eligible nodes are canonical, and which are *out* (duplicates).
+STAR scores new canonical nodes with all other candidates, and marks later duplicates as out. So a story of n
+copies costs the pairs of one head, and n pairs for each canonical node, not n (n - 1) / 2 pairs.
 """
 
 from __future__ import annotations

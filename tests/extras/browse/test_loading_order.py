@@ -43,7 +43,7 @@ QUERIES = {
     " count(*) FILTER (WHERE s.was_first IS NOT FALSE) FROM dedup.mark m LEFT JOIN dedup.shared_article s"
     " USING (id) GROUP BY 1",
 }
-"""What each public view says, without the choice of the article that represents a story."""
+"""Columns of each public view that do not depend on the article that represents a story."""
 
 
 def corpus(seed: int, *, dated: float) -> list[Article]:
@@ -75,7 +75,7 @@ def loaded(dd: Deduplicator, given: list[Article], seed: int) -> None:
 
 
 def figures_of(dd: Deduplicator) -> dict[str, Any]:
-    """What views, frames and queries of pages say of a corpus, without the representatives of stories."""
+    """Return the rows of views, frames and queries of pages, without the representatives of stories."""
     said: dict[str, Any] = {
         name: Counter(map(str, rows(dd._database, query))) for name, query in QUERIES.items()
     }
