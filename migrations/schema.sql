@@ -2963,7 +2963,7 @@ CREATE OR REPLACE TRIGGER article_attached_insert BEFORE INSERT ON dedup.article
 --- trigger article_attached_update of article
 CREATE OR REPLACE TRIGGER article_attached_update BEFORE UPDATE OF source_id, url, title, publication, published_at, added_at, language, byline, text, attachment_id, text_hash, kept ON dedup.article FOR EACH ROW WHEN (((old.attachment_id IS NOT NULL) OR (new.attachment_id IS NOT NULL))) EXECUTE FUNCTION dedup.article_attached();
 --- trigger article_byline of article
-CREATE OR REPLACE TRIGGER article_byline AFTER UPDATE OF byline ON dedup.article FOR EACH ROW WHEN ((old.byline IS DISTINCT FROM new.byline)) EXECUTE FUNCTION dedup.byline_changed();
+CREATE OR REPLACE TRIGGER article_byline AFTER UPDATE OF byline, title ON dedup.article FOR EACH ROW WHEN (((old.byline IS DISTINCT FROM new.byline) OR (old.title IS DISTINCT FROM new.title))) EXECUTE FUNCTION dedup.byline_changed();
 --- trigger article_came of article
 CREATE OR REPLACE TRIGGER article_came AFTER INSERT ON dedup.article REFERENCING NEW TABLE AS came FOR EACH STATEMENT WHEN (((current_setting('dedup.storing'::text, true) IS DISTINCT FROM 'on'::text) OR (NOT has_table_privilege('dedup.settle_turn'::text, 'UPDATE'::text)))) EXECUTE FUNCTION dedup.article_came();
 --- trigger article_credits_emptied of article

@@ -2,8 +2,8 @@
 
 `dedup.text.credits` finds credits in texts; `dedup.text.corrections` finds the phrases that make an article a
 correction, which are stored here too. A backfill stores both and fingerprints in one transaction. Articles
-that a hook stored or whose byline changed wait in `dedup.credit_unread`, until `read_unread` reads their
-credits and corrections. After a change of a list, of agencies or of phrases, all articles wait there.
+that a hook stored, or whose byline or title changed, wait in `dedup.credit_unread`, until `read_unread` reads
+their credits and corrections. After a change of a list, of agencies or of phrases, all articles wait there.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ _COLON = (
 class CorrectionReader:
     """Reader of corrections, for a list of phrases. Letter case does not matter.
 
-    A colon at the end of a phrase also stands for a dash or a closing bracket. In a headline only phrases with
-    a colon count.
+    A colon at the end of a phrase also stands for a dash or a closing bracket. In a headline only phrases
+    with a colon count.
 
     >>> reader = CorrectionReader(["Corrects", "Corrected:"])
     >>> reader.read("BRIG (AP) - It rained.", "CORRECTED-Rain in Brig")
@@ -51,8 +51,8 @@ class CorrectionReader:
             key: re.compile("|".join(f"({_pattern(one)})" for one in listed))
             for key, listed in self._phrases.items()
         }
-        keys = "|".join(map(re.escape, self._phrases)) or r"(?!)"
-        self._begins = re.compile(rf"[{re.escape(_BEFORE)}]\s{{0,9}}({keys})")
+        keys = "|".join(re.escape(key).replace("\\ ", r"\s") for key in self._phrases) or "(?!)"
+        self._begins = re.compile(rf"[{re.escape(_BEFORE)}]\s{{0,9}}(?={keys})")
 
     def read(self, text: str, headline: str | None = None) -> Correction | None:
         """Return the phrase that announces a correction, and its place; None if there is none."""
@@ -70,19 +70,19 @@ class CorrectionReader:
         """Return the first phrase in a part of a text."""
         part = part.casefold()
         for found in self._begins.finditer(part):
-            before = part[found.start()]
-            if before == "-" and part[found.start() - 1 : found.start()].strip(" \n-"):
+            before = found[0]
+            if before == "-" and part[found.start() - 1 : found.start()].isalnum():
                 continue  # "self-correction"
-            phrase = self._at(part, found.start(1))
-            # In a wrapped text, a line after an unfinished line may begin with any word, but not with a colon.
-            wrapped = before == "\n" and part.count("\n", found.start(), found.start(1)) < 2
+            phrase = self._at(part, found.end())
+            # A line of a wrapped text may begin with any word, but hardly with a word and a colon.
+            wrapped = before[0] == "\n" and before.count("\n") < 2
             if phrase and (not wrapped or phrase.endswith(":")):
                 return phrase
         return None
 
     def _at(self, part: str, start: int) -> str | None:
         """Return the longest phrase that begins at a position of a part in lower case."""
-        key = part[start : start + _KEY]
+        key = "".join(" " if one.isspace() else one for one in part[start : start + _KEY])
         found = self._patterns[key].match(part, start) if key in self._patterns else None
         return self._phrases[key][found.lastindex - 1] if found and found.lastindex else None
 

@@ -145,6 +145,12 @@ END $$;
 CREATE TRIGGER correction_phrase_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON dedup.correction_phrase
     FOR EACH STATEMENT EXECUTE FUNCTION dedup.agency_changed();
 
+-- A headline can announce a correction, and a changed headline alone makes no mark pending.
+DROP TRIGGER article_byline ON dedup.article;
+CREATE TRIGGER article_byline AFTER UPDATE OF byline, title ON dedup.article
+    FOR EACH ROW WHEN (OLD.byline IS DISTINCT FROM NEW.byline OR OLD.title IS DISTINCT FROM NEW.title)
+    EXECUTE FUNCTION dedup.byline_changed();
+
 CREATE OR REPLACE FUNCTION dedup.credits_gone() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN
