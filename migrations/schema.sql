@@ -18,6 +18,10 @@ CREATE TABLE dedup.common_sentence ();
 CREATE TABLE dedup.compared_version ();
 --- table corpus_state
 CREATE TABLE dedup.corpus_state ();
+--- table correction
+CREATE TABLE dedup.correction ();
+--- table correction_phrase
+CREATE TABLE dedup.correction_phrase ();
 --- table credit
 CREATE TABLE dedup.credit ();
 --- table credit_unread
@@ -266,6 +270,14 @@ ALTER TABLE dedup.corpus_state ADD COLUMN horizon timestamp with time zone;
 ALTER TABLE dedup.corpus_state ADD COLUMN horizon_wanted timestamp with time zone;
 --- column divided of corpus_state
 ALTER TABLE dedup.corpus_state ADD COLUMN divided text DEFAULT 'no horizon'::text;
+--- column article_id of correction
+ALTER TABLE dedup.correction ADD COLUMN article_id bigint NOT NULL;
+--- column phrase of correction
+ALTER TABLE dedup.correction ADD COLUMN phrase text COLLATE "C" NOT NULL;
+--- column place of correction
+ALTER TABLE dedup.correction ADD COLUMN place text NOT NULL;
+--- column phrase of correction_phrase
+ALTER TABLE dedup.correction_phrase ADD COLUMN phrase text COLLATE "C" NOT NULL;
 --- column article_id of credit
 ALTER TABLE dedup.credit ADD COLUMN article_id bigint NOT NULL;
 --- column agency_id of credit
@@ -656,6 +668,10 @@ ALTER TABLE dedup.common_sentence ADD CONSTRAINT common_sentence_pkey PRIMARY KE
 ALTER TABLE dedup.compared_version ADD CONSTRAINT compared_version_pkey PRIMARY KEY (article_id);
 --- constraint corpus_state_pkey of corpus_state
 ALTER TABLE dedup.corpus_state ADD CONSTRAINT corpus_state_pkey PRIMARY KEY (only_row);
+--- constraint correction_pkey of correction
+ALTER TABLE dedup.correction ADD CONSTRAINT correction_pkey PRIMARY KEY (article_id);
+--- constraint correction_phrase_pkey of correction_phrase
+ALTER TABLE dedup.correction_phrase ADD CONSTRAINT correction_phrase_pkey PRIMARY KEY (phrase);
 --- constraint credit_pkey of credit
 ALTER TABLE dedup.credit ADD CONSTRAINT credit_pkey PRIMARY KEY (article_id, agency_id);
 --- constraint credit_unread_pkey of credit_unread
@@ -730,6 +746,7 @@ AS $function$
 BEGIN
     PERFORM settle_lock();
     DELETE FROM credit WHERE agency_id NOT IN (SELECT id FROM agency);
+    DELETE FROM correction WHERE phrase NOT IN (SELECT p.phrase FROM correction_phrase p);
     INSERT INTO credit_unread SELECT id FROM article ON CONFLICT DO NOTHING;
     RETURN NULL;
 END $function$;
@@ -1137,9 +1154,11 @@ AS $function$
 BEGIN
     IF TG_OP = 'TRUNCATE' THEN
         DELETE FROM credit;
+        DELETE FROM correction;
         DELETE FROM credit_unread;
     ELSE
         DELETE FROM credit WHERE article_id IN (SELECT id FROM gone);
+        DELETE FROM correction WHERE article_id IN (SELECT id FROM gone);
         DELETE FROM credit_unread WHERE article_id IN (SELECT id FROM gone);
     END IF;
     RETURN NULL;
@@ -2082,6 +2101,10 @@ ALTER TABLE dedup.article_mark ADD CONSTRAINT article_mark_status_check CHECK ((
 ALTER TABLE dedup.attachment ADD CONSTRAINT attachment_sync_minutes_check CHECK ((sync_minutes > 0));
 --- constraint corpus_state_only_row_check of corpus_state
 ALTER TABLE dedup.corpus_state ADD CONSTRAINT corpus_state_only_row_check CHECK (only_row);
+--- constraint correction_place_check of correction
+ALTER TABLE dedup.correction ADD CONSTRAINT correction_place_check CHECK ((place = ANY (ARRAY['headline'::text, 'beginning'::text, 'end'::text])));
+--- constraint correction_phrase_check of correction_phrase
+ALTER TABLE dedup.correction_phrase ADD CONSTRAINT correction_phrase_check CHECK ((((length(phrase) >= 5) AND (length(phrase) <= 80)) AND (phrase = btrim(phrase))));
 --- constraint credit_place_check of credit
 ALTER TABLE dedup.credit ADD CONSTRAINT credit_place_check CHECK ((place = ANY (ARRAY['byline'::text, 'dateline'::text, 'end'::text, 'copyright'::text, 'item'::text, 'contribution'::text, 'photo'::text])));
 --- constraint feed_address_check of feed
@@ -2199,7 +2222,10 @@ SELECT a.id,
         CASE
             WHEN ((a.published_at >= '1605-01-01 00:00:00+00'::timestamp with time zone) AND ((a.published_at - a.added_at) <= '24:00:00'::interval)) THEN a.published_at
             ELSE NULL::timestamp with time zone
-        END AS known_at
+        END AS known_at,
+    ( SELECT c.phrase
+           FROM dedup.correction c
+          WHERE (c.article_id = a.id)) AS correction
    FROM (dedup.article a
      LEFT JOIN dedup.article_mark k ON ((k.id = a.id)));
 --- view article_text
@@ -2286,7 +2312,8 @@ SELECT id,
     marked_at,
     archived,
     kept,
-    byline
+    byline,
+    correction
    FROM dedup.marked_article a
   WHERE (status <> 'duplicate'::text);
 --- view duplicate
@@ -2516,7 +2543,8 @@ SELECT a.id,
     a.marked_at,
     a.archived,
     a.kept,
-    a.byline
+    a.byline,
+    a.correction
    FROM (dedup.marked_article a
      LEFT JOIN dedup.article o ON ((o.id = a.duplicate_of)));
 --- view scored_pair
@@ -2813,6 +2841,119 @@ SELECT id,
                    FROM dedup.marked_article
                   WHERE (marked_article.id = m.id)
                  OFFSET 0) a)) p;
+--- view story_representative
+CREATE OR REPLACE VIEW dedup.story_representative AS
+SELECT k.id AS story_id,
+    k.id AS first_id,
+    COALESCE(m.latest_id, k.id) AS latest_id,
+    COALESCE(m.fullest_id, k.id) AS fullest_id
+   FROM (dedup.article_mark k
+     CROSS JOIN LATERAL ( SELECT (array_agg(a.id ORDER BY (a.correction IS NULL), a.known_at DESC NULLS LAST, w.words DESC, a.source_id))[1] AS latest_id,
+            (array_agg(a.id ORDER BY w.words DESC, (a.correction IS NULL), a.known_at DESC NULLS LAST, a.source_id))[1] AS fullest_id
+           FROM ((( SELECT k.id
+                UNION ALL
+                 SELECT d.id
+                   FROM dedup.article_mark d
+                  WHERE (d.duplicate_of = k.id)) told(id)
+             CROSS JOIN LATERAL ( SELECT marked_article.id,
+                    marked_article.source_id,
+                    marked_article.url,
+                    marked_article.title,
+                    marked_article.publication,
+                    marked_article.published_at,
+                    marked_article.added_at,
+                    marked_article."time",
+                    marked_article.language,
+                    marked_article.text,
+                    marked_article.revision,
+                    marked_article.attachment_id,
+                    marked_article.text_hash,
+                    marked_article.status,
+                    marked_article.stale,
+                    marked_article.takes_part,
+                    marked_article.duplicate_of,
+                    marked_article.score,
+                    marked_article.reason,
+                    marked_article.limit_fired,
+                    marked_article.marked_at,
+                    marked_article.archived,
+                    marked_article.kept,
+                    marked_article.byline,
+                    marked_article.known_at,
+                    marked_article.correction
+                   FROM dedup.marked_article
+                  WHERE (marked_article.id = told.id)
+                 OFFSET 0) a)
+             CROSS JOIN LATERAL ( SELECT COALESCE(max(f.word_count), 0) AS words
+                   FROM ( SELECT fingerprint.word_count,
+                            fingerprint.revision
+                           FROM dedup.fingerprint
+                          WHERE (fingerprint.article_id = told.id)
+                        UNION ALL
+                         SELECT fingerprint_bulk.word_count,
+                            fingerprint_bulk.revision
+                           FROM dedup.fingerprint_bulk
+                          WHERE (fingerprint_bulk.article_id = told.id)) f
+                  WHERE (f.revision = a.revision)) w)
+          WHERE (EXISTS ( SELECT
+                   FROM dedup.article_mark d
+                  WHERE (d.duplicate_of = k.id)))) m)
+  WHERE (k.status <> 'duplicate'::text);
+--- view current_article
+CREATE OR REPLACE VIEW dedup.current_article AS
+SELECT a.id,
+    a.source_id,
+    a.url,
+    a.title,
+    a.publication,
+    a.published_at,
+    a.added_at,
+    a.language,
+    COALESCE(a.text, (( SELECT t.text
+           FROM dedup.article_text t
+          WHERE (t.article_id = a.id)) COLLATE "default")) AS text,
+    a.status,
+    a.stale,
+    a.score,
+    a.reason,
+    a.marked_at,
+    a.archived,
+    a.kept,
+    a.byline,
+    a.correction,
+    r.story_id,
+    o.source_id AS story_source_id
+   FROM ((dedup.story_representative r
+     JOIN dedup.article o ON ((o.id = r.story_id)))
+     CROSS JOIN LATERAL ( SELECT marked_article.id,
+            marked_article.source_id,
+            marked_article.url,
+            marked_article.title,
+            marked_article.publication,
+            marked_article.published_at,
+            marked_article.added_at,
+            marked_article."time",
+            marked_article.language,
+            marked_article.text,
+            marked_article.revision,
+            marked_article.attachment_id,
+            marked_article.text_hash,
+            marked_article.status,
+            marked_article.stale,
+            marked_article.takes_part,
+            marked_article.duplicate_of,
+            marked_article.score,
+            marked_article.reason,
+            marked_article.limit_fired,
+            marked_article.marked_at,
+            marked_article.archived,
+            marked_article.kept,
+            marked_article.byline,
+            marked_article.known_at,
+            marked_article.correction
+           FROM dedup.marked_article
+          WHERE (marked_article.id = r.latest_id)
+         OFFSET 0) a);
 --- trigger agency_changed of agency
 CREATE OR REPLACE TRIGGER agency_changed AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON dedup.agency FOR EACH STATEMENT EXECUTE FUNCTION dedup.agency_changed();
 --- trigger article_attached_delete of article
@@ -2822,7 +2963,7 @@ CREATE OR REPLACE TRIGGER article_attached_insert BEFORE INSERT ON dedup.article
 --- trigger article_attached_update of article
 CREATE OR REPLACE TRIGGER article_attached_update BEFORE UPDATE OF source_id, url, title, publication, published_at, added_at, language, byline, text, attachment_id, text_hash, kept ON dedup.article FOR EACH ROW WHEN (((old.attachment_id IS NOT NULL) OR (new.attachment_id IS NOT NULL))) EXECUTE FUNCTION dedup.article_attached();
 --- trigger article_byline of article
-CREATE OR REPLACE TRIGGER article_byline AFTER UPDATE OF byline ON dedup.article FOR EACH ROW WHEN ((old.byline IS DISTINCT FROM new.byline)) EXECUTE FUNCTION dedup.byline_changed();
+CREATE OR REPLACE TRIGGER article_byline AFTER UPDATE OF byline, title ON dedup.article FOR EACH ROW WHEN (((old.byline IS DISTINCT FROM new.byline) OR (old.title IS DISTINCT FROM new.title))) EXECUTE FUNCTION dedup.byline_changed();
 --- trigger article_came of article
 CREATE OR REPLACE TRIGGER article_came AFTER INSERT ON dedup.article REFERENCING NEW TABLE AS came FOR EACH STATEMENT WHEN (((current_setting('dedup.storing'::text, true) IS DISTINCT FROM 'on'::text) OR (NOT has_table_privilege('dedup.settle_turn'::text, 'UPDATE'::text)))) EXECUTE FUNCTION dedup.article_came();
 --- trigger article_credits_emptied of article
@@ -2867,6 +3008,8 @@ CREATE OR REPLACE TRIGGER common_sentence_emptied AFTER TRUNCATE ON dedup.common
 CREATE OR REPLACE TRIGGER corpus_state_came BEFORE INSERT ON dedup.corpus_state FOR EACH ROW EXECUTE FUNCTION dedup.state_came();
 --- trigger corpus_state_stays of corpus_state
 CREATE OR REPLACE TRIGGER corpus_state_stays BEFORE DELETE OR TRUNCATE ON dedup.corpus_state FOR EACH STATEMENT EXECUTE FUNCTION dedup.only_row_stays();
+--- trigger correction_phrase_changed of correction_phrase
+CREATE OR REPLACE TRIGGER correction_phrase_changed AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON dedup.correction_phrase FOR EACH STATEMENT EXECUTE FUNCTION dedup.agency_changed();
 --- trigger fingerprint_came of fingerprint
 CREATE OR REPLACE TRIGGER fingerprint_came AFTER INSERT ON dedup.fingerprint REFERENCING NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION dedup.fingerprint_came();
 --- trigger fingerprint_changed of fingerprint

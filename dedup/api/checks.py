@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_args
 
 from dedup.base.article import Article, storable
 from dedup.base.errors import InputError
 from dedup.base.times import parse_time
+from dedup.base.verdict import Representative
 
 _Bounds = ParamSpec("_Bounds")
 _Value = TypeVar("_Value")
@@ -52,6 +53,13 @@ def texts(name: str, values: Any) -> tuple[str, ...]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InputError(f"{name}s must be a list of strings, not {type(values).__name__}")
     return tuple(text(name, value) for value in values)
+
+
+def representative(name: str, value: Any) -> Representative:
+    """Check the choice of the article that represents a story."""
+    if value not in get_args(Representative):
+        raise InputError(f"{name} is {', '.join(get_args(Representative))}, not {value!r}")
+    return cast("Representative", value)
 
 
 def moment(name: str, value: Any) -> datetime:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from dedup.api import attachments as of_attachments
+    from dedup.api import corrections as of_corrections
     from dedup.api import credits as of_credits
     from dedup.api import settings as of_settings
     from dedup.extras.judging.judgements import Judgements
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from dedup.store import load as loading
 else:
     of_attachments, of_credits = Later("dedup.api.attachments"), Later("dedup.api.credits")
+    of_corrections = Later("dedup.api.corrections")
     of_settings = Later("dedup.api.settings")
     readers, reading = Later("dedup.files.readers"), Later("dedup.files.reading")
     reports = Later("dedup.files.report")
@@ -341,6 +343,11 @@ class Deduplicator(Questions):
     def credits(self) -> of_credits.Credits:
         """Agencies that articles name as their source, and the list of known agencies."""
         return of_credits.Credits(self._database)
+
+    @property
+    def corrections(self) -> of_corrections.Corrections:
+        """The list of phrases by which articles announce that they are corrections."""
+        return of_corrections.Corrections(self._database)
 
     @property
     def judgements(self) -> Judgements:

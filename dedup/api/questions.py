@@ -14,7 +14,7 @@ from dedup.base.later import Later
 from dedup.base.progress import Progress
 from dedup.base.settings import MIN_OUTLETS
 from dedup.base.times import Time
-from dedup.base.verdict import StatusName
+from dedup.base.verdict import Representative, StatusName
 from dedup.db import revision
 from dedup.runs import monitoring, runs
 from dedup.runs.runs import PastRun
@@ -55,9 +55,14 @@ class Questions(OpenCorpus):
         """Return an article's story: original and copies. Raises NotFoundError: the article is unknown."""
         return self._transact(stories.story, checks.text("source_id", source_id))
 
-    def stories(self, limit: int = 20) -> list[StorySummary]:
-        """Return the `limit` stories with the most copies, the most copied story first."""
-        return self._transact(stories.find_largest, checks.whole_number("limit", limit, 0))
+    def stories(self, limit: int = 20, representative: Representative = "first") -> list[StorySummary]:
+        """Return the `limit` stories with the most copies, the most copied story first.
+
+        `representative`: the article whose title and publication are returned: the first of the story, its
+        latest (the last correction, else the last article) or its fullest. Raises InputError: another value.
+        """
+        chosen = checks.representative("representative", representative)
+        return self._transact(stories.find_largest, checks.whole_number("limit", limit, 0), chosen)
 
     def marks(
         self,
@@ -121,6 +126,7 @@ class Questions(OpenCorpus):
         file: str | Path,
         *,
         since: Time = None,
+        representative: Representative = "first",
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> StoryExport:
@@ -128,12 +134,15 @@ class Questions(OpenCorpus):
 
         `file`: `NAME.parquet` for one row per article, `NAME.sqlite` for the tables story, article and match.
         `since`: only articles published (if the time is unknown: stored) at this time or later, the stories
-        of these articles, and the pairs of these articles with earlier articles. Raises InputError: the file
-        exists, cannot be written or has another ending, or pyarrow is missing.
+        of these articles, and the pairs of these articles with earlier articles. `representative`: as in
+        `stories`, for the table story. Raises InputError: the file exists, cannot be written or has another
+        ending, or pyarrow is missing.
         """
         export: Callable[..., StoryExport] = plugins.needed("corpus", "export_stories", extra="frames")
         first = checks.optional(checks.moment, "since", since)
-        return export(self._database, Path(file), since=first, progress=progress, stop=stop)
+        chosen = checks.representative("representative", representative)
+        given = {"since": first, "representative": chosen, "progress": progress, "stop": stop}
+        return export(self._database, Path(file), **given)
 
     def versions(self, source_id: str, *, against: altered.Against = "before") -> altered.StoryVersions:
         """Return the versions of an article's story, with the sentences that each version altered.

@@ -11,6 +11,9 @@ from dedup.base.words import counted
 StatusName = Literal["unique", "similar", "duplicate", "pending", "failed"]
 """The values of `rules.marks.Status`, for type checkers and the option `--status`."""
 
+Representative = Literal["first", "latest", "fullest"]
+"""Articles that can represent a story (docs/semantics.md, section 12)."""
+
 # Unsettled articles are counted only up to this number, which takes 0.2 ms per call. Callers need no larger
 # number. The SQL function `submit_new` has the same limit.
 UNSETTLED_LIMIT = 1_000

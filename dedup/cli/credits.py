@@ -1,4 +1,4 @@
-"""Commands `credits` and `agencies`: share of agency copy by publication, and the list of agencies."""
+"""Commands `credits`, `agencies` and `corrections`: agency copy by publication, and two lists to edit."""
 
 from __future__ import annotations
 
@@ -79,3 +79,38 @@ def agencies(
         else:
             dd.credits.add(name, spellings or [name], places or ())
     output.say(f"{name} is {'off' if remove else 'on'} the list; next: dedup backfill")
+
+
+def corrections(
+    phrase: Annotated[str | None, Argument(metavar="[PHRASE]", help="Phrase to add.")] = None,
+    remove: Annotated[bool, Option("--remove", help="Remove the phrase from the list.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """List the phrases by which articles announce that they are corrections, or change the list.
+
+    A phrase counts at the beginning of a headline, or where a sentence, line or bracket begins in the first
+    400 or the last 700 characters of a text, in any letter case. A colon at its end also stands for a dash or
+    a closing bracket: "Correction:" finds "CORRECTION - ". In a headline only phrases with a colon count.
+
+    The next backfill, or the worker, then reads all articles again. The list is the table
+    `dedup.correction_phrase`, which you may also change in SQL. The view `current_article` shows the text
+    that stands: the last correction of each story, else its latest article.
+
+        dedup corrections "This page was amended"
+
+        dedup corrections "Refile:" --remove
+    """
+    if phrase is None:
+        if remove:
+            raise InputError("name the phrase: dedup corrections PHRASE --remove")
+        with corpus() as dd:
+            found = dd.corrections.phrases()
+        rows = ((one.phrase, one.articles) for one in found)
+        output.listed(found, "phrases of corrections", ("phrase", "articles"), rows, ("articles",), json=json)
+        return
+    with corpus() as dd:
+        if remove:
+            dd.corrections.remove(phrase)
+        else:
+            dd.corrections.add(phrase)
+    output.say(f"{phrase} is {'off' if remove else 'on'} the list; next: dedup backfill")

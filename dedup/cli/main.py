@@ -78,7 +78,8 @@ for command in (
     worker.worker,
     *(read.marks, read.matches, changes.changes, read.show, read.stories, read.explain, read.verify),
     *(versions.versions, versions.sentences, monitor.status, monitor.runs, monitor.metrics),
-    *(settings.train_sentences, operate.grant, operate.uninstall, credits.credits, credits.agencies),
+    *(settings.train_sentences, operate.grant, operate.uninstall),
+    *(credits.credits, credits.agencies, credits.corrections),
     *(attach.attach, attach.attachments, attach.remap, attach.sync, attach.detach, write.prune),
     completion.completion,
 ):

@@ -14,7 +14,7 @@ from rich.text import Text
 from typer import Argument, Option
 
 from dedup.base.errors import InputError, NotFoundError
-from dedup.base.verdict import StatusName
+from dedup.base.verdict import Representative, StatusName
 from dedup.base.words import first_words, heading
 from dedup.cli import output
 from dedup.cli.progress import progress_bar
@@ -32,6 +32,12 @@ Format = Annotated[
 SinceOption = Annotated[
     str | None,
     Option("--since", metavar="TIME", help="Only articles published since TIME: 2026-11-20, 24h, 7d."),
+]
+RepresentativeOption = Annotated[
+    Representative,
+    Option(
+        help="Article that represents a story: the first, the latest (the last correction) or the fullest."
+    ),
 ]
 OutputFile = Annotated[Path | None, Option("--output", "-o", help="Write to this file instead of stdout.")]
 RawOption = Annotated[
@@ -157,6 +163,7 @@ def show(
         article.publication,
         article.byline,
         named and f"credit: {named}",
+        found.correction and f"correction: {found.correction}",
         time and f"{output.cell(time)} UTC",
         article.language,
         article.url,
@@ -170,6 +177,7 @@ def show(
     console.print()
     if story.copies:
         members = [("original", story.original), *((copy.status, copy) for copy in story.copies)]
+        members = [(f"{status}, correction" if m.correction else status, m) for status, m in members]
         output.table(
             f"its story: {counted(len(story.articles), 'article')}, the original first",
             ("id", "publication", "published", "status", "score", "reason"),
@@ -177,6 +185,8 @@ def show(
             ("score", "published"),
             raw=raw,
         )
+        if story.latest != source_id:
+            output.say(f"the latest article of the story: dedup show {story.latest}")
     similar = [match for match in verdict.matches if match.relation == "similar"]
     if similar:
         output.table(
@@ -191,11 +201,17 @@ def show(
 
 
 def stories(
-    limit: Annotated[int, Option(min=1, help="Maximum number of stories.")] = 20, json: JsonOption = False
+    limit: Annotated[int, Option(min=1, help="Maximum number of stories.")] = 20,
+    representative: RepresentativeOption = "first",
+    json: JsonOption = False,
 ) -> None:
-    """List the stories with the most copies. Show the first outlet of each story, and who copied it."""
+    """List the stories with the most copies. Show the first outlet of each story, and who copied it.
+
+    With `--representative latest` or `fullest`, title and outlet are those of that article, whose id is in
+    the column `shown`.
+    """
     with corpus() as dd:
-        found = dd.stories(limit)
+        found = dd.stories(limit, representative)
         credits = dd.credits.of_stories([story.id for story in found])
     if json:
         output.write_json([{**story.as_dict(), "credits": credits.get(story.id, {})} for story in found])
@@ -203,12 +219,13 @@ def stories(
     # Copies without a publication time have a separate column, because their order is unknown.
     lists = ("copied by", "also in, time unknown") if any(s.also_in for s in found) else ("copied by",)
     credit = ("credit",) if credits else ()
+    shown = ("shown",) if representative != "first" else ()
     output.table(
         "stories with the most copies",
-        ("copies", "id", "title", "publication", *credit, "published", *lists),
+        ("copies", "id", *shown, "title", "publication", *credit, "published", *lists),
         (
             (
-                *(s.copies, s.id, heading(s), s.publication),
+                *(s.copies, s.id, *(s.representative for _ in shown), heading(s), s.publication),
                 *(", ".join(credits.get(s.id, ())) for _ in credit),
                 s.first_at or "unknown",
                 *(", ".join(names) for names in (s.copied_by, s.also_in)[: len(lists)]),
@@ -218,7 +235,7 @@ def stories(
         ("copies", "published"),
     )
     if found:
-        output.say(f"next: dedup show {found[0].id}")
+        output.say(f"next: dedup show {found[0].representative}")
 
 
 def explain(a: FirstArgument, b: SecondArgument, json: JsonOption = False) -> None:

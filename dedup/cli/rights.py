@@ -13,7 +13,8 @@ _TEXTS: tuple[Role, ...] = ("reader", "worker")
 MAY: Mapping[str, tuple[Role, ...]] = {
     **dict.fromkeys(("marks", "matches", "stories", "changes", "runs", "pin list", "export stories"), _MARKS),
     **dict.fromkeys(("common", "quotes"), _WORDS),
-    **dict.fromkeys(("show", "explain", "versions", "credits", "agencies", "report", "browse"), _TEXTS),
+    **dict.fromkeys(("show", "explain", "versions", "report", "browse"), _TEXTS),
+    **dict.fromkeys(("credits", "agencies", "corrections"), _TEXTS),
     **dict.fromkeys(("status", "metrics", "settings", "attachments", "export corpus"), _TEXTS),
     **dict.fromkeys(("check", "watch"), ("scraper", "worker")),
     "check --dry-run": ("scraper", "reader", "worker"),

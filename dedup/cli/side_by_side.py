@@ -84,10 +84,11 @@ def print_explanation(found: dedup.Explanation) -> None:
         console.print(Text(printable(f"why not: {reason}")), soft_wrap=True)
     console.print()
     articles = (("earlier", found.earlier), ("later", found.later))
+    statuses = {n: f"{a.status}, correction" if a.correction else a.status for n, a in articles}
     output.table(
         "",
         ("", "id", "publication", "published", "status", "words", "shingles"),
-        ((n, a.id, a.publication, a.time, a.status, a.words, a.shingles) for n, a in articles),
+        ((n, a.id, a.publication, a.time, statuses[n], a.words, a.shingles) for n, a in articles),
         ("published", "words", "shingles"),
     )
     if found.scores:

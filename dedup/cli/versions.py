@@ -47,14 +47,16 @@ def versions(
         output.write_json(found.as_dict())
         return
     numbers = {one.id: one.version for one in found.versions}
+    corrected = any(one.correction for one in (*found.versions, *found.updates))
     output.table(
         f"versions of {found.story}",
-        COLUMNS,
+        (*COLUMNS, "correction") if corrected else COLUMNS,
         (
             (
                 *(one.version, one.id, one.publication, one.time if one.published else "unknown"),
                 numbers.get(one.before or ""),
                 *(one.count(kind) if one.before else None for kind in KINDS),
+                *([one.correction] if corrected else []),
             )
             for one in (*found.versions, *found.updates)
         ),

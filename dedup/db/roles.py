@@ -29,7 +29,7 @@ IDENTIFIER_BYTES = 63  # Maximum; Postgres cuts a longer name, which may then na
 _ASKED = "id, source_id, attachment_id, published_at, added_at, revision"
 _SHOWN = (
     "id, source_id, url, title, publication, published_at, added_at, language, status, stale, score, reason,"
-    " marked_at, archived, kept, byline"
+    " marked_at, archived, kept, byline, correction"
 )
 _BETWEEN_PRIVILEGES = re.compile(r", (?=[A-Z])")
 

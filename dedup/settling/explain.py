@@ -55,6 +55,7 @@ class ExplainedArticle(Answer):
     ignored: tuple[tuple[str, str], ...] = field(repr=False)
     words: int
     shingles: int
+    correction: str | None = None  # phrase by which the article announces that it is a correction
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,7 @@ class MarkState:
     stale: bool
     archived: bool
     original: str | None
+    correction: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,7 @@ class _Article:
             tuple(dict.fromkeys(ignored)),
             self.fingerprint.word_count if self.fingerprint else 0,
             self.fingerprint.shingle_count if self.fingerprint else 0,
+            self.mark.correction,
         )
 
 
@@ -185,10 +188,8 @@ def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Article:
     except UnreadableError as error:
         unreadable = str(error)
     sentences = rulebook.fingerprinter.sentences(text, language) if made else []
-    state, published = (
-        MarkState(source_id, *mark),
-        published_second(rulebook.settings, order[0], published_at),
-    )
+    state = MarkState(source_id, *mark)
+    published = published_second(rulebook.settings, order[0], published_at)
     return _Article(title, publication, state, order, published, text, sentences, made, unreadable)
 
 

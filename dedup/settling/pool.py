@@ -21,9 +21,9 @@ from dedup.base.settings import Settings
 from dedup.db.database import Connection, Cursor, Database, Session, retry, translate_errors
 from dedup.store import credits, fingerprints
 from dedup.store.articles import extract_text
+from dedup.store.credits import Reader, Reading
 from dedup.store.fingerprints import Batch, Chunk, StoredBatch, Target
 from dedup.store.rulebooks import Rulebook
-from dedup.text.credits import Credit, CreditReader
 from dedup.text.fingerprint import Fingerprinter, TextTask
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.punkt import PunktModel
@@ -77,7 +77,7 @@ class FingerprintPool:
             the connections of `database`.
         factory: makes the fingerprint function, which all threads share.
         stop: called often; once it returns True, present chunks are finished, and no new chunk is begun.
-        credits: reads the credits of the texts; None for no credits.
+        credits: reads credits and corrections in the texts; None to read none.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class FingerprintPool:
         factory: Factory = make_function,
         stop: Callable[[], bool] = lambda: False,
         target: Target = "fingerprint",
-        credits: CreditReader | None = None,
+        credits: Reader | None = None,
     ) -> None:
         self._workers = threads() if workers is None else workers
         self._database, self._rulebook, self._target = database, rulebook, target
@@ -168,17 +168,17 @@ class FingerprintPool:
             failed = {i: reason for (i, _), reason in batch.failed.items() if i not in gone}
         return StoredPart(chunk, failed, sorted(gone), stored)
 
-    def _read_credits(self, tasks: Sequence[TextTask], batch: Batch) -> dict[int, tuple[Credit, ...]]:
+    def _read_credits(self, tasks: Sequence[TextTask], batch: Batch) -> dict[int, Reading]:
         if self._credits is None:
             return {}
         read, failed = self._credits.read, {article for article, _ in batch.failed}
-        return {task.id: () if task.id in failed else read(task.text, task.byline) for task in tasks}
+        return {task.id: Reading() if task.id in failed else read(task) for task in tasks}
 
     def _load_texts(self, chunk: Chunk) -> list[tuple[TextTask, bool]]:
         with self._transaction() as cursor:
             return fingerprints.waiting_texts(cursor, chunk, self._rulebook.settings.text_max_characters)
 
-    def _store(self, batch: Batch, named: Mapping[int, Sequence[Credit]]) -> tuple[StoredBatch, list[int]]:
+    def _store(self, batch: Batch, named: Mapping[int, Reading]) -> tuple[StoredBatch, list[int]]:
         with self._transaction(storing=True) as cursor:
             self._rulebook.check(cursor)
             stored, gone = batch.store(cursor, self._target)

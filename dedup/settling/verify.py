@@ -10,7 +10,7 @@ canonical flags of the articles before it (see `settle.py`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -29,7 +29,6 @@ from dedup.store import articles, bookkeeping, common_sentences, credits, rulebo
 from dedup.store.bookkeeping import Healing, Repairs
 from dedup.store.rulebooks import Rulebook
 from dedup.store.snapshots import StoredArticle
-from dedup.text.credits import Credit
 from dedup.text.fingerprint import TextTask, UnreadableError
 
 REPAIRED_AT_ONCE = 1_000  # Articles repaired in one transaction under the settle lock
@@ -213,30 +212,33 @@ def _check_fingerprints(
 
 
 class _CreditCheck:
-    """Comparison of stored and newly read credits. `unread`: number of articles still to be read."""
+    """Comparison of stored and newly read credits and corrections. `unread`: number of unread articles."""
 
     def __init__(self, cursor: Cursor) -> None:
         self.unread = 0
         self._cursor, self._reader = cursor, credits.make_reader(cursor)
         self._waiting = set[int]()
-        self._stored: dict[int, list[Credit]] = {}
+        self._stored: dict[int, credits.Reading] = {}
 
     def load(self, ids: Sequence[int]) -> None:
-        self._stored = credits.load_credits(self._cursor, ids)
+        self._stored = credits.load(self._cursor, ids)
         self._waiting = credits.find_unread(self._cursor, ids)
         self.unread += len(self._waiting)
 
     def find_difference(self, article: StoredArticle, task: TextTask) -> str | None:
         if article.fingerprint is None or article.id in self._waiting:
             return None
-        stored, expected = self._stored.get(article.id, []), list(self._reader.read(task.text, task.byline))
+        stored, expected = self._stored.get(article.id, credits.Reading()), self._reader.read(task)
         if stored == expected:
             return None
         return f"credits {self._describe(stored)}, should be {self._describe(expected)}"
 
-    def _describe(self, found: Iterable[Credit]) -> str:
+    def _describe(self, found: credits.Reading) -> str:
         names = self._reader.names
-        return ", ".join(f"{names.get(id, f'agency {id}')} ({place})" for id, place in found) or "none"
+        words = [f"{names.get(id, f'agency {id}')} ({place})" for id, place in found.credits]
+        if found.correction:
+            words.append("correction {!r} ({})".format(*found.correction))
+        return ", ".join(words) or "none"
 
 
 class _Block:

@@ -56,6 +56,7 @@ class Version(Answer):
     published: bool  # True if `time` is a plausible time of publication
     sentences: int  # number of sentences that count
     alterations: tuple[Alteration, ...] = field(repr=False)  # differences from the version before
+    correction: str | None = None  # phrase by which the version announces that it is a correction
 
     def count(self, kind: str) -> int:
         return sum(one.kind.value == kind for one in self.alterations)
@@ -107,6 +108,7 @@ def load_versions(
             row.published,
             len(cut.get(row.id, {})),
             tuple(_make_alteration(*pair, common) for pair in pairs[row.id]),
+            row.correction,
         )
 
     return StoryVersions(

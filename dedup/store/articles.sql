@@ -51,7 +51,8 @@ WHERE a.source_id = %(source_id)s
 -- name: explained
 -- Return an article with its text and mark, for `dedup explain`.
 SELECT a.title, a.publication, a.published_at, a.added_at, a.language, ${text}, ${html}, k.status, k.stale,
-       k.archived, (SELECT o.source_id FROM dedup.article o WHERE o.id = k.duplicate_of)
+       k.archived, (SELECT o.source_id FROM dedup.article o WHERE o.id = k.duplicate_of),
+       (SELECT c.phrase FROM dedup.correction c WHERE c.article_id = a.id)
 FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 WHERE a.source_id = %(source_id)s
 

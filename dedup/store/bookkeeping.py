@@ -31,7 +31,7 @@ class Healing(Enum):
     PLACE = auto()  # record again up to which time articles are settled
     ADOPT = auto()  # apply the settings in force again, and settle all articles again
     DIVIDE = auto()  # check again which articles are so old that they must be archived
-    CREDITS = auto()  # read the credits of the article again
+    CREDITS = auto()  # read the credits and the correction of the article again
     TABLES = auto()  # compare attached tables with their articles
     SCHEMA = auto()  # switch triggers on, remove rows that belong to no article, add missing rows
 
@@ -50,7 +50,7 @@ _OF_ARTICLES: tuple[tuple[str, Healing, str], ...] = (
     ("it takes part in comparisons but was never settled", Healing.SETTLE, "never_settled"),
     ("its mark and its fingerprint disagree on whether it is an original", Healing.SETTLE, "flag_disagrees"),
     ("it failed but has a fingerprint or pairs", Healing.FINGERPRINT, "failed_with_more"),
-    ("it failed but has credits", Healing.CREDITS, "failed_with_credits"),
+    ("it failed but has credits or a correction", Healing.CREDITS, "failed_with_credits"),
     ("it is archived but has a fingerprint", Healing.FINGERPRINT, "archived_with_fingerprint"),
     ("it is not archived but its original is archived", Healing.SETTLE, "original_archived"),
     ("its mark does not follow from its pairs", Healing.SETTLE, "pairs_disagree"),
@@ -63,6 +63,7 @@ _COUNTED: tuple[tuple[str, Healing, str], ...] = (
     ("articles whose mark is missing or disagrees with the article", Healing.SCHEMA, "count_missing_marks"),
     ("marks that belong to no article", Healing.SCHEMA, "count_lost_marks"),
     ("credits that belong to no article or no agency", Healing.SCHEMA, "count_lost_credits"),
+    ("corrections that belong to no article or no phrase", Healing.SCHEMA, "count_lost_corrections"),
     ("pairs of an archived and an unarchived article", Healing.SCHEMA, "count_crossing_pairs"),
     ("triggers that are not ENABLE ALWAYS, so they may miss changes", Healing.SCHEMA, "count_triggers"),
     ("missing rows of dedup.settle_turn", Healing.SCHEMA, "count_missing_turn"),
@@ -131,7 +132,7 @@ def repair_others(cursor: Cursor, repairs: Collection[Healing]) -> None:
     if Healing.SCHEMA in repairs:
         for statement in (
             *("delete_lost_pairs", "delete_lost_fingerprints", "delete_lost_marks", "delete_lost_credits"),
-            *("add_missing_marks", "delete_crossing_pairs", "fire_always"),
+            *("delete_lost_corrections", "add_missing_marks", "delete_crossing_pairs", "fire_always"),
         ):
             cursor.execute(_sql(statement))
         key_segments.add_absent(cursor)

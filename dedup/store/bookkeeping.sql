@@ -18,6 +18,12 @@ dedup.credit c
 WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = c.article_id)
    OR NOT EXISTS (SELECT FROM dedup.agency g WHERE g.id = c.agency_id)
 
+-- name: lost_corrections
+-- Corrections that belong to no article, or to no phrase of the list.
+dedup.correction c
+WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = c.article_id)
+   OR NOT EXISTS (SELECT FROM dedup.correction_phrase p WHERE p.phrase = c.phrase)
+
 -- name: missing_marks
 -- Articles without a mark, or with a mark that has a different time or attached table than the article.
 dedup.article a LEFT JOIN dedup.article_mark k ON k.id = a.id
@@ -59,6 +65,10 @@ SELECT count(*) FROM ${crossing_pairs}
 -- Count credits that belong to no article or no agency.
 SELECT count(*) FROM ${lost_credits}
 
+-- name: count_lost_corrections
+-- Count corrections that belong to no article or no phrase.
+SELECT count(*) FROM ${lost_corrections}
+
 -- name: count_lost_fingerprints
 -- Count fingerprints that belong to no article.
 SELECT count(*) FROM ${lost_fingerprints}
@@ -93,6 +103,10 @@ DELETE FROM dedup.match WHERE ctid IN (SELECT m.ctid FROM ${crossing_pairs})
 -- Delete credits that belong to no article or no agency.
 DELETE FROM ${lost_credits}
 
+-- name: delete_lost_corrections
+-- Delete corrections that belong to no article or no phrase.
+DELETE FROM ${lost_corrections}
+
 -- name: delete_lost_fingerprints
 -- Delete fingerprints that belong to no article.
 DELETE FROM ${lost_fingerprints}
@@ -106,9 +120,10 @@ DELETE FROM ${lost_marks}
 DELETE FROM ${lost_pairs}
 
 -- name: failed_with_credits
--- Return failed articles that have credits, unless a backfill will read their credits again.
+-- Return failed articles that have credits or a correction, unless a backfill will read them again.
 SELECT a.id, a.source_id FROM dedup.marked_article a
-WHERE a.status = 'failed' AND NOT a.archived AND EXISTS (SELECT FROM dedup.credit c WHERE c.article_id = a.id)
+WHERE a.status = 'failed' AND NOT a.archived
+  AND (a.correction IS NOT NULL OR EXISTS (SELECT FROM dedup.credit c WHERE c.article_id = a.id))
   AND NOT EXISTS (SELECT FROM dedup.credit_unread u WHERE u.article_id = a.id)
 ORDER BY a.id
 

@@ -1,21 +1,25 @@
 """Stores credits (the news agencies that an article names as its source) and the list of known agencies.
 
-`dedup.text.credits` finds credits in texts. A backfill stores credits and fingerprints in one transaction.
-Articles that a hook stored or whose byline changed wait in `dedup.credit_unread`, until `read_unread` reads
-their credits. After a change of the list of agencies, all articles wait there.
+`dedup.text.credits` finds credits in texts; `dedup.text.corrections` finds the phrases that make an article a
+correction, which are stored here too. A backfill stores both and fingerprints in one transaction. Articles
+that a hook stored, or whose byline or title changed, wait in `dedup.credit_unread`, until `read_unread` reads
+their credits and corrections. After a change of a list, of agencies or of phrases, all articles wait there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dedup.base.answer import Answer
+from dedup.base.article import TextTask
 from dedup.base.errors import InputError
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, one_column
 from dedup.db.statements import Statements
 from dedup.store import articles
+from dedup.text.corrections import Correction, CorrectionReader
 from dedup.text.credits import MAX_SPELLING, PLACES, Agency, Credit, CreditReader
 
 _sql = Statements("store/credits")
@@ -47,48 +51,75 @@ class PublicationCredits(Answer):
     own_at_most: int  # the same with articles of which times do not tell whether they were the first
 
 
-def make_reader(cursor: Cursor) -> CreditReader:
-    """Return a reader that finds credits of the listed agencies in texts."""
+class Reading(NamedTuple):
+    """The credits of an article, sorted by id of the agency, and its correction."""
+
+    credits: tuple[Credit, ...] = ()
+    correction: Correction | None = None
+
+
+class Reader:
+    """Reader of credits and corrections, for lists of agencies and phrases. `names`: agencies by id."""
+
+    def __init__(self, agencies: Iterable[Agency], phrases: Iterable[str]) -> None:
+        self._credits, self._corrections = CreditReader(agencies), CorrectionReader(phrases)
+        self.names = self._credits.names
+
+    def read(self, task: TextTask) -> Reading:
+        credits = self._credits.read(task.text, task.byline)
+        return Reading(credits, self._corrections.read(task.text, task.title))
+
+
+def make_reader(cursor: Cursor) -> Reader:
+    """Return a reader for the listed agencies and phrases."""
     rows = cursor.execute(_sql("agencies")).fetchall()
-    return CreditReader(Agency(row[0], row[1], tuple(row[2]), tuple(row[3])) for row in rows)
+    agencies = [Agency(row[0], row[1], tuple(row[2]), tuple(row[3])) for row in rows]
+    return Reader(agencies, one_column(cursor, _sql("phrases")))
 
 
-def load_credits(cursor: Cursor, ids: Sequence[int]) -> dict[int, list[Credit]]:
-    """Return the stored credits (ids of agencies, with places) by article id, if the article has any."""
-    found: dict[int, list[Credit]] = {}
-    for article, agency, place in cursor.execute(_sql("stored"), {"ids": bigints(ids)}).fetchall():
-        found.setdefault(article, []).append((agency, place))
+def load(cursor: Cursor, ids: Sequence[int]) -> dict[int, Reading]:
+    """Return the stored credits and corrections by article id; leave out articles with neither."""
+    found: dict[int, Reading] = {}
+    for article, agency, place, phrase in cursor.execute(_sql("stored"), {"ids": bigints(ids)}).fetchall():
+        credits, correction = found.get(article, Reading())
+        if agency is None:
+            correction = (phrase, place)
+        else:
+            credits = (*credits, (agency, place))
+        found[article] = Reading(credits, correction)
     return found
 
 
-def write(cursor: Cursor, found: Mapping[int, Sequence[Credit]]) -> None:
-    """Replace the credits of articles. Needs the settle lock."""
-    stored = load_credits(cursor, list(found))
-    old = {article for article, before in stored.items() if before != sorted(found[article])}
-    if old:
-        cursor.execute(_sql("delete"), {"ids": bigints(list(old))})
+def write(cursor: Cursor, found: Mapping[int, Reading]) -> None:
+    """Replace the credits and corrections of articles. Needs the settle lock."""
+    stored = load(cursor, list(found))
+    new = {article: made for article, made in found.items() if made != stored.get(article, Reading())}
+    if old := [article for article in new if article in stored]:
+        cursor.execute(_sql("delete"), {"ids": bigints(old)})
+        cursor.execute(_sql("delete_corrections"), {"ids": bigints(old)})
     # Ids, and the words for where a credit stands in a text, need no escaping in COPY.
     lines = [
-        f"{article}\t{agency}\t{place}\n"
-        for article, credits in found.items()
-        if credits and (article not in stored or article in old)
-        for agency, place in credits
+        f"{article}\t{agency}\t{place}\n" for article, made in new.items() for agency, place in made.credits
     ]
     if lines:
         with cursor.copy(b"COPY dedup.credit (article_id, agency_id, place) FROM STDIN") as copy:
             copy.write("".join(lines))
+    announced = [(article, *made.correction) for article, made in new.items() if made.correction]
+    if announced:
+        ids, phrases, places = zip(*announced, strict=True)
+        values = {"ids": bigints(ids), "phrases": list(phrases), "places": list(places)}
+        cursor.execute(_sql("insert_corrections"), values)
 
 
 def read_unread(cursor: Cursor) -> int:
-    """Find and store the credits of some waiting articles; return how many. Needs the settle lock."""
+    """Read credits and corrections of some waiting articles; return how many. Needs the settle lock."""
     ids = one_column(cursor, _sql("take_unread"), {"limit": UNREAD_ARTICLES})
     if ids:
         read = make_reader(cursor).read
         failed = set(one_column(cursor, _sql("failed"), {"ids": bigints(ids)}))
         known = articles.load_texts(cursor, [article for article in ids if article not in failed])
-        # Articles that failed or are gone lose their credits.
-        found: dict[int, tuple[Credit, ...]] = dict.fromkeys(failed, ())
-        write(cursor, found | {task.id: read(task.text, task.byline) for task in known})
+        # Articles that failed or are gone lose their credits and corrections.
+        write(cursor, dict.fromkeys(failed, Reading()) | {task.id: read(task) for task in known})
     return len(ids)
 
 

@@ -19,11 +19,18 @@ ON CONFLICT (name) DO UPDATE SET spellings = excluded.spellings, places = exclud
 -- Remove an agency from the list.
 DELETE FROM dedup.agency WHERE name = %(name)s
 
+-- name: phrases
+-- Return the phrases that announce corrections.
+SELECT phrase FROM dedup.correction_phrase ORDER BY phrase
+
 -- name: stored
--- Return the stored credits of articles. OFFSET 0 forces index lookups, because outdated statistics of a growing table
--- caused full scans.
-SELECT c.article_id, c.agency_id, c.place FROM unnest(%(ids)s::bigint[]) AS given (id)
+-- Return the stored credits of articles, and their corrections, which have a phrase and no agency. OFFSET 0 forces index
+-- lookups, because outdated statistics of a growing table caused full scans.
+SELECT c.article_id, c.agency_id, c.place, NULL FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (SELECT * FROM dedup.credit WHERE article_id = given.id OFFSET 0) AS c
+UNION ALL
+SELECT c.article_id, NULL, c.place, c.phrase FROM unnest(%(ids)s::bigint[]) AS given (id)
+CROSS JOIN LATERAL (SELECT * FROM dedup.correction WHERE article_id = given.id OFFSET 0) AS c
 ORDER BY 1, 2
 
 -- name: delete
@@ -31,6 +38,17 @@ ORDER BY 1, 2
 DELETE FROM dedup.credit WHERE ctid = ANY (ARRAY(
     SELECT c.place FROM unnest(%(ids)s::bigint[]) AS given (id)
     CROSS JOIN LATERAL (SELECT ctid FROM dedup.credit WHERE article_id = given.id OFFSET 0) AS c (place)))
+
+-- name: delete_corrections
+-- Delete the corrections of articles. OFFSET 0 forces index lookups, as in `stored`.
+DELETE FROM dedup.correction WHERE ctid = ANY (ARRAY(
+    SELECT c.place FROM unnest(%(ids)s::bigint[]) AS given (id)
+    CROSS JOIN LATERAL (SELECT ctid FROM dedup.correction WHERE article_id = given.id OFFSET 0) AS c (place)))
+
+-- name: insert_corrections
+-- Store the corrections of articles.
+INSERT INTO dedup.correction (article_id, phrase, place)
+SELECT * FROM unnest(%(ids)s::bigint[], %(phrases)s::text[], %(places)s::text[])
 
 -- name: take_unread
 -- Return at most `limit` articles whose credits wait to be read, and delete these articles from the waiting list.
@@ -51,6 +69,20 @@ SELECT article_id FROM dedup.credit_unread WHERE article_id = ANY (%(ids)s)
 -- name: note_unread
 -- Record articles whose credits must be read.
 INSERT INTO dedup.credit_unread SELECT unnest(%(ids)s::bigint[]) ON CONFLICT DO NOTHING
+
+-- name: counted_phrases
+-- Return the phrases with the number of articles that announce a correction by each, the highest number first.
+SELECT p.phrase, count(c.article_id)
+FROM dedup.correction_phrase p LEFT JOIN dedup.correction c ON c.phrase = p.phrase
+GROUP BY p.phrase ORDER BY count(c.article_id) DESC, p.phrase
+
+-- name: add_phrase
+-- Add a phrase.
+INSERT INTO dedup.correction_phrase (phrase) VALUES (%(phrase)s) ON CONFLICT DO NOTHING
+
+-- name: remove_phrase
+-- Remove a phrase.
+DELETE FROM dedup.correction_phrase WHERE phrase = %(phrase)s
 
 -- name: of_articles
 -- Return the agencies that articles credit, by source_id. OFFSET 0 forces index lookups, even with outdated statistics.

@@ -10,6 +10,7 @@ from dedup.base import words
 from dedup.base.answer import Answer
 from dedup.base.errors import NotFoundError
 from dedup.base.html import plain_title
+from dedup.base.verdict import Representative
 from dedup.db.database import Cursor, one_row, prefer_indexes
 from dedup.db.roles import may_read_texts
 from dedup.db.statements import Statements
@@ -62,6 +63,7 @@ class StoryArticle(Answer):
     reason: str | None
     first_words: str | None = field(default=None, repr=False)  # of the text, if the article has no title
     credits: tuple[ArticleCredit, ...] = ()
+    correction: str | None = None  # phrase by which the article announces that it is a correction
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class Story(Answer):
 
     original: StoryArticle
     copies: tuple[StoryArticle, ...]  # in the order of time, undated ones last
+    latest: str  # source_id of the last correction, or without corrections of the last article
+    fullest: str  # source_id of the article with the most words
 
     @property
     def articles(self) -> tuple[StoryArticle, ...]:
@@ -84,7 +88,7 @@ class Story(Answer):
 class StorySummary(Answer):
     """A story in one line."""
 
-    id: str  # source_id of the original; title and publication are also of the original
+    id: str  # source_id of the original; title, publication and first words are of the representative
     title: str | None
     publication: str | None
     copies: int
@@ -93,7 +97,8 @@ class StorySummary(Answer):
     last_at: datetime | None  # when the last article was published
     also_in: tuple[str, ...] = ()  # publications of the other duplicates
     times_known: bool = False  # every duplicate has a known delay
-    first_words: str | None = field(default=None, repr=False)  # of the original, if it has no title
+    first_words: str | None = field(default=None, repr=False)  # if there is no title
+    representative: str | None = None  # source_id of the article that represents the story
 
     @property
     def spread(self) -> timedelta | None:
@@ -118,23 +123,24 @@ def story(cursor: Cursor, source_id: str) -> Story:
         raise NotFoundError.of(source_id)
     first_words = find_first_words(cursor, ((id, title) for id, title, *_ in rows))
     original, *copies = (
-        StoryArticle(*(*mark, first_words.get(mark[0]), tuple(map(ArticleCredit, *credits))))
-        for *mark, credits in ((*row[:-3], row[-3:]) for row in rows)
+        StoryArticle(*(*mark, first_words.get(mark[0]), tuple(map(ArticleCredit, *credits)), correction))
+        for *mark, credits, correction in ((*row[:8], row[8:11], row[11]) for row in rows)
     )
-    return Story(original, tuple(copies))
+    return Story(original, tuple(copies), *rows[0][12:])
 
 
-def find_largest(cursor: Cursor, limit: int) -> list[StorySummary]:
+def find_largest(cursor: Cursor, limit: int, representative: Representative = "first") -> list[StorySummary]:
     """Return the stories with the most copies, sorted by number of copies, then by source_id."""
     times = {"known": known("m"), "delay": delay("at", "top.first_at")}
-    rows = cursor.execute(_sql("largest", **times), {"limit": limit}).fetchall()
-    first_words = find_first_words(cursor, ((id, title) for id, title, *_ in rows))
+    values = {"limit": limit, "representative": representative}
+    rows = cursor.execute(_sql("largest", **times), values).fetchall()
+    first_words = find_first_words(cursor, ((shown, title) for _, shown, title, *_ in rows))
     return [
         StorySummary(
             *(id, title, publication, copies, tuple(copied_by), first_at, last_at, tuple(also_in), certain),
-            first_words.get(id),
+            *(first_words.get(shown), shown),
         )
-        for id, title, publication, copies, copied_by, first_at, last_at, also_in, certain in rows
+        for id, shown, title, publication, copies, copied_by, first_at, last_at, also_in, certain in rows
     ]
 
 

@@ -6,15 +6,20 @@ WITH most AS MATERIALIZED (  -- ties are included; below, their source_ids decid
     SELECT duplicate_of AS id, count(*) AS copies FROM dedup.article_mark WHERE duplicate_of IS NOT NULL
     GROUP BY duplicate_of ORDER BY count(*) DESC FETCH FIRST %(limit)s ROWS WITH TIES
 ), top AS MATERIALIZED (  -- so that only copies of these stories are read
-    SELECT most.id, c.source_id, c.title, c.publication, most.copies, c.first_at
+    SELECT most.id, c.source_id, most.copies, c.first_at
     -- OFFSET 0 forces index lookups, even with outdated statistics.
     FROM most CROSS JOIN LATERAL (
-        SELECT source_id, title, publication, ${known} AS first_at
+        SELECT source_id, ${known} AS first_at
         FROM dedup.mark m WHERE id = most.id OFFSET 0) AS c
     ORDER BY most.copies DESC, c.source_id LIMIT %(limit)s)
-SELECT top.source_id, top.title, top.publication, top.copies, d.copied_by, top.first_at,
+SELECT top.source_id, shown.source_id, shown.title, shown.publication, top.copies, d.copied_by, top.first_at,
        CASE WHEN d.times_known THEN greatest(top.first_at, d.last_at) END, d.also_in, d.times_known
 FROM top CROSS JOIN LATERAL (
+    SELECT CASE %(representative)s WHEN 'latest' THEN latest_id WHEN 'fullest' THEN fullest_id ELSE first_id END AS id
+    FROM dedup.story_representative WHERE story_id = top.id OFFSET 0) AS r
+CROSS JOIN LATERAL (
+    SELECT source_id, title, publication FROM dedup.mark WHERE id = r.id OFFSET 0) AS shown
+CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(DISTINCT publication ORDER BY publication)
                     FILTER (WHERE publication IS NOT NULL AND delay > interval '0'), '{}') AS copied_by,
            coalesce(array_agg(DISTINCT publication ORDER BY publication)
@@ -43,8 +48,10 @@ WITH original AS (
     CROSS JOIN LATERAL (SELECT id FROM dedup.article_mark WHERE duplicate_of = original.id OFFSET 0) AS copy
 )
 SELECT m.source_id, m.title, m.publication, ${known}, m.status, m.stale, m.score, m.reason,
-       c.agencies, c.places, c.kinds
+       c.agencies, c.places, c.kinds, m.correction,
+       (SELECT source_id FROM dedup.mark WHERE id = r.latest_id), (SELECT source_id FROM dedup.mark WHERE id = r.fullest_id)
 FROM told CROSS JOIN LATERAL (SELECT * FROM dedup.mark WHERE id = told.id OFFSET 0) AS m
+CROSS JOIN (SELECT * FROM dedup.story_representative WHERE story_id = (SELECT id FROM original) OFFSET 0) AS r
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(agency ORDER BY agency), '{}') AS agencies,
            coalesce(array_agg(place ORDER BY agency), '{}') AS places,

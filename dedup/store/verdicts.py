@@ -37,6 +37,7 @@ class MarkedArticle(Answer):
     stale: bool  # a backfill must settle the article again
     marked_at: datetime | None  # in UTC
     credits: tuple[ArticleCredit, ...] = ()
+    correction: str | None = None  # phrase by which the article announces that it is a correction
 
     def __str__(self) -> str:
         return f"{self.verdict}{', to be settled again' if self.stale else ''}"
@@ -50,9 +51,9 @@ def marked_article(cursor: Cursor, source_id: str) -> MarkedArticle | None:
     if mark is None or row is None:
         return None
     credits = credited.find_credits(cursor, [source_id]).get(source_id, ())
-    marked_at, *stored = row
+    marked_at, correction, *stored = row
     found = articles.make_article(stored), verdict(cursor, source_id, mark)
-    return MarkedArticle(*found, mark.stale, marked_at, credits)
+    return MarkedArticle(*found, mark.stale, marked_at, credits, correction)
 
 
 def stored_mark(cursor: Cursor, source_id: str) -> StoredMark | None:

@@ -1,8 +1,8 @@
 -- The mark of one article and the pairs that decided it.
 
 -- name: article
--- Return a stored article, and the time of its mark.
-SELECT k.marked_at, ${fields}
+-- Return a stored article, the time of its mark, and its correction.
+SELECT k.marked_at, (SELECT c.phrase FROM dedup.correction c WHERE c.article_id = a.id), ${fields}
 FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 WHERE a.source_id = %(source_id)s
 

@@ -36,6 +36,7 @@ class VersionRow:
     publication: str | None
     time: datetime  # of publication, or, if unknown, of storing
     published: bool  # `time` is a plausible time of publication
+    correction: str | None  # phrase by which the version announces that it is a correction
 
 
 class AlterationRow(TypedDict):

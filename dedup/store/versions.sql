@@ -12,7 +12,8 @@ WITH story AS MATERIALIZED (
     WHERE m.other_id = (SELECT id FROM story) AND m.relation = 'similar' LIMIT %(limit)s
 )
 SELECT v.id, v.source_id, v.version, v.before_id, v.before_source_id, v.title, v.publication,
-       coalesce(a.published_at, a.added_at), v.appeared_at IS NOT NULL
+       coalesce(a.published_at, a.added_at), v.appeared_at IS NOT NULL,
+       (SELECT c.phrase FROM dedup.correction c WHERE c.article_id = v.id)
 FROM (SELECT id, true AS own FROM story UNION ALL SELECT id, false FROM near) AS s
 CROSS JOIN LATERAL (
     SELECT * FROM dedup.story_version WHERE story_id = s.id AND (s.own OR version = 1)

@@ -147,7 +147,7 @@ def test_every_table_is_made_again_from_others_or_guarded(database: Database) ->
         *("corpus_state", "settle_turn", "run", "alembic_version", "fingerprint_bulk", "bulk_change"),
         *("worker", "run_total", "recent_key", "key_segment", "key_block"),
         *("outbox", "mark_change", "refused_row", "attached_copy"),
-        *("agency", "credit", "credit_unread"),
+        *("agency", "credit", "credit_unread", "correction", "correction_phrase"),
         *("journal", "journal_mark", "journal_deleted"),
         *("compared_version", "quoted_sentence", "sentence_schedule"),
         *("feed", "feed_entry"),

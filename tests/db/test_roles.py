@@ -531,6 +531,7 @@ MORE = [
         ["versions", "a1"],
         ["credits"],
         ["agencies"],
+        ["corrections"],
         ["sentences"],
         ["report", "-o", "r"],
     ),

@@ -104,6 +104,7 @@ def test_an_analyst_reads_words_and_a_counter_reads_none(marked: Database, grant
             "alteration.later",
             "article_text.text",
             "canonical_article.text",
+            "current_article.text",
             "marked_article.text",
             "quote.words",
             "sentence.example",
@@ -117,6 +118,7 @@ def test_an_analyst_reads_words_and_a_counter_reads_none(marked: Database, grant
         f"dedup.{name}"
         for name in (
             *("alteration", "article_sentence", "canonical_article", "marked_article", "quote", "sentence"),
+            "current_article",
         )
     }
 
@@ -142,6 +144,7 @@ def test_no_function_tells_a_counter_a_word(marked: Database, granted: Names) ->
     "query",
     [
         "SELECT * FROM dedup.canonical_article",
+        "SELECT * FROM dedup.current_article",
         "SELECT a FROM dedup.canonical_article a",
         "SELECT a::text FROM dedup.marked_article a",
         "SELECT to_jsonb(q) FROM dedup.quote q",

@@ -22,7 +22,6 @@ from dedup.settling.lookup import lookup
 from dedup.settling.settle import settle
 from dedup.store import changes, common_sentences, credits, opening, rulebooks, settling, stories
 from dedup.store.fingerprints import count, waiting_page
-from dedup.text.credits import Credit
 from tests.conftest import Server
 from tests.corpora import article, make_function, window
 
@@ -383,11 +382,32 @@ def test_storing_credits_reads_those_of_its_articles_alone(
     large: Database, statistics: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The table is empty when a first backfill begins: each of its chunks would read all that is there."""
-    found: dict[int, list[Credit]] = {id: [(1 + id % 2, "end")] for id in range(9_901, 10_101)}
+    found = {
+        id: credits.Reading(((1 + id % 2, "end"),), ("Corrects", "end") if id % 3 else None)
+        for id in range(9_901, 10_101)
+    }
     with rolled_back(large, settling=True) as cursor:
         cursor.execute("INSERT INTO dedup.credit SELECT id, 1, 'end' FROM dedup.article WHERE id <= 10000")
+        cursor.execute("INSERT INTO dedup.correction SELECT article_id, 'Refiles', 'end' FROM dedup.credit")
         believe(cursor, statistics)
         with explained(monkeypatch) as rows:
             credits.write(cursor, found)
         assert max(rows.values()) <= 10 * len(found), rows
-        assert credits.load_credits(cursor, list(found)) == found
+        assert credits.load(cursor, list(found)) == found
+
+
+@pytest.mark.long("dedup", "migrations")
+@pytest.mark.parametrize("statistics", STATISTICS)
+def test_what_represents_a_story_is_found_among_its_articles_alone(large: Database, statistics: str) -> None:
+    queries = (
+        "SELECT * FROM dedup.story_representative WHERE story_id = 9999",
+        "SELECT * FROM dedup.current_article WHERE story_id = 9999",
+        "SELECT * FROM dedup.current_article WHERE story_source_id = 'synthetic 9999'",
+    )
+    for query in queries:
+        with rolled_back(large) as cursor:
+            believe(cursor, statistics)
+            (plan,) = cursor.execute(
+                f"EXPLAIN (ANALYZE, TIMING off, FORMAT json) {query}".encode()
+            ).fetchone()
+            assert rows_through(plan[0]["Plan"]) < 100, query

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import pyarrow as pa
 import pyarrow.csv
 
+from dedup.base.verdict import Representative
 from dedup.db.connection import prefer_indexes
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
@@ -48,7 +49,7 @@ SCHEMAS: Mapping[TableName, pa.Schema] = {
         "source_id text, url text, title text, publication word, language word, published_at time,"
         " added_at time, status word, stale bool, story_source_id text, original_source_id text,"
         " score float, reason word, marked_at time, archived bool, byline text,"
-        " was_first bool, credits texts, kept text",
+        " was_first bool, credits texts, correction word, kept text",
     ),
     "duplicates": _schema(
         "source_id text, title text, publication word, published_at time, original_source_id text,"
@@ -64,11 +65,12 @@ SCHEMAS: Mapping[TableName, pa.Schema] = {
         "source_id text, url text, title text, publication word, language word, status word,"
         " first_at time, last_at time, articles int, copies int, copied_by texts,"
         " copy_source_ids texts, also_in texts, times_known bool, archived bool, byline text,"
-        " credits texts",
+        " credits texts, correction word, representative_source_id text",
     ),
 }
 """Columns of each table. `since` selects articles by time of publication (if unknown, of storing), pairs by
-their later article, and stories that have at least one selected article."""
+their later article, and stories that have at least one selected article. A story's url, title, publication,
+language, byline and correction are those of the article that represents it."""
 
 # Keys of the tables whose key is not `id`.
 _KEYS: Mapping[TableName, tuple[str, ...]] = {"matches": ("article_id", "other_id")}
@@ -92,19 +94,21 @@ def batches(
     name: TableName,
     since: datetime | None = None,
     *,
+    representative: Representative = "first",
     rows: int = PAGE_ROWS,
     size: int = BATCH_BYTES,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a table in the order in which articles were stored.
 
     `cursor`: must belong to a snapshot transaction. `since`: see `SCHEMAS`. `rows`: maximum rows per page.
+    `representative`: the article that represents a story in the table stories.
     """
     schema, key = SCHEMAS[name], _KEYS.get(name, ("id",))
     prefer_indexes(cursor)
     # Plans with bitmap scans or sorts would read all remaining rows again for each page.
     cursor.execute("SET LOCAL enable_bitmapscan = off")
     cursor.execute("SET LOCAL enable_sort = off")
-    written = b"COPY (" + page(name, since, rows) + b") TO STDOUT (FORMAT csv, NULL '\\N')"
+    written = b"COPY (" + page(name, since, rows, representative) + b") TO STDOUT (FORMAT csv, NULL '\\N')"
     described = pa.schema([*schema, *((column, _TYPES["int"]) for column in key)])
     before, last = None, [-1] * len(key)
     # A page without rows leaves the key unchanged: then there are no more rows.
@@ -117,9 +121,14 @@ def batches(
                 yield batch.select(schema.names)
 
 
-def page(name: TableName, since: datetime | None, rows: int) -> bytes:
+def page(
+    name: TableName, since: datetime | None, rows: int, representative: Representative = "first"
+) -> bytes:
     """Return the statement that reads a page; the columns of the key come last."""
     parts = {"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": str(rows)}
+    parts["representative"] = f"{representative}_id"
+    if representative == "first":
+        parts["shown"] = "(SELECT c.*)"  # faster than a look-up of the same row
     source = _sql(name, **parts, **_unasked(name, since)).decode()
     # pyarrow cannot read lists from CSV, so lists are sent as JSON.
     columns = [f"to_json({one.name})" if pa.types.is_list(one.type) else one.name for one in SCHEMAS[name]]

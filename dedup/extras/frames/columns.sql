@@ -20,7 +20,7 @@ SELECT m.id, source_id, url, title, publication, published_at, added_at, languag
        coalesce(original_source_id, source_id) AS story_source_id, score, reason, marked_at, archived, byline,
        CASE WHEN s.id IS NOT NULL THEN s.was_first WHEN status IN ('unique', 'similar') THEN true END AS was_first,
        ARRAY(SELECT agency FROM dedup.article_credit WHERE article_id = m.id AND kind = 'text'
-             ORDER BY agency) AS credits, kept::text AS kept
+             ORDER BY agency) AS credits, correction, kept::text AS kept
 FROM page m LEFT JOIN shared s ON s.id = m.id
 
 -- name: count_marks
@@ -61,12 +61,15 @@ AND EXISTS (SELECT FROM dedup.mark WHERE mark.id = p.article_id AND ${since})
 -- name: stories
 -- Read the next stories with the columns of dedup.story; the view would count the copies of all stories for each
 -- page.
-SELECT c.*, d.copies, 1 + d.copies AS articles, d.credits, d.copied_by, d.also_in, d.copy_source_ids,
+SELECT c.id, c.source_id, c.status, c.archived, c.first_at, shown.source_id AS representative_source_id, shown.url,
+       shown.title, shown.publication, shown.language, shown.byline, shown.correction, d.copies, 1 + d.copies AS articles,
+       d.credits, d.copied_by, d.also_in, d.copy_source_ids,
        CASE WHEN coalesce(d.times_known, true) THEN greatest(c.first_at, d.last_at) END AS last_at,
        coalesce(d.times_known, c.first_at IS NOT NULL) AS times_known
 FROM (SELECT c.*, ${first_at} AS first_at
       FROM (SELECT * FROM dedup.mark c WHERE status <> 'duplicate' AND id > %(id)s ${stories_since}
             ORDER BY id LIMIT ${limit}) AS c) AS c
+CROSS JOIN LATERAL ${shown} AS shown
 CROSS JOIN LATERAL (
     SELECT ARRAY(SELECT DISTINCT agency
                  FROM (SELECT c.id UNION ALL SELECT id FROM dedup.article_mark WHERE duplicate_of = c.id) AS member
@@ -85,6 +88,11 @@ CROSS JOIN LATERAL (
           FROM (SELECT id FROM dedup.article_mark WHERE duplicate_of = c.id OFFSET 0) AS copy
           CROSS JOIN LATERAL (SELECT * FROM dedup.mark WHERE id = copy.id OFFSET 0) AS m
           CROSS JOIN LATERAL (SELECT ${at} AS at) AS k) AS m) AS d
+
+-- name: shown
+-- Look up the article that represents the story `c`.
+(SELECT m.* FROM dedup.story_representative r
+ CROSS JOIN LATERAL (SELECT * FROM dedup.mark WHERE id = r.${representative} OFFSET 0) AS m WHERE r.story_id = c.id)
 
 -- name: count_stories
 -- Count the stories.

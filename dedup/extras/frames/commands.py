@@ -10,7 +10,7 @@ from typer import Argument
 
 from dedup.cli import output
 from dedup.cli.progress import progress_bar
-from dedup.cli.read import SinceOption
+from dedup.cli.read import RepresentativeOption, SinceOption
 from dedup.cli.shared import JsonOption, corpus, moment, stopping
 from dedup.cli.signals import unfinished
 
@@ -21,6 +21,7 @@ export_app = typer.Typer(no_args_is_help=True, help="Export a corpus into files,
 def stories(
     file: Annotated[Path, Argument(metavar="FILE", help="New file, NAME.parquet or NAME.sqlite.")],
     since: SinceOption = None,
+    representative: RepresentativeOption = "first",
     json: JsonOption = False,
 ) -> None:
     """Write every article with its story, score, reason and times, for DuckDB, Datasette and notebooks.
@@ -30,7 +31,8 @@ def stories(
     snapshot of the corpus; an interrupted export leaves no file. Needs the extra `frames`.
 
     With `--since` the file has the articles since then, the stories of these articles, and their pairs with
-    earlier articles.
+    earlier articles. `--representative` chooses the article whose title, outlet and address are in the table
+    story.
 
     **Examples**
 
@@ -40,7 +42,9 @@ def stories(
     """
     first = moment(since) if since is not None else None
     with corpus() as dd, stopping() as stop, progress_bar("rows") as bar:
-        report = dd.export_stories(file, since=first, progress=bar, stop=stop.is_set)
+        report = dd.export_stories(
+            file, since=first, representative=representative, progress=bar, stop=stop.is_set
+        )
     if report.stopped:
         output.say(f"stopped as asked; {file} was not written")
         unfinished()

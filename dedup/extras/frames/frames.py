@@ -22,13 +22,16 @@ from dedup.api import checks
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
 from dedup.base.times import Time
+from dedup.base.verdict import Representative
 from dedup.extras.frames import columns
 from dedup.extras.frames.columns import TABLE_NAMES, TableName
 
 __all__ = ["duplicates", "marks", "matches", "reader", "stories"]
 
 
-def stories(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
+def stories(
+    corpus: Deduplicator | str | None = None, *, since: Time = None, representative: Representative = "first"
+) -> pa.Table:
     """Return every story: the original, first and last time, the number of copies, and who copied it.
 
     Args:
@@ -36,12 +39,14 @@ def stories(corpus: Deduplicator | str | None = None, *, since: Time = None) -> 
         since: only rows whose article was published at this time or later. Without a time of publication, the
             time of storing counts. A story is returned if this holds for any of its articles, a pair if it
             holds for the later article. Times have the forms that `Article` takes.
+        representative: the article of each story whose title, publication, address, language and byline are
+            returned: its first, its latest (the last correction, else the last article) or its fullest.
 
     Raises:
-        InputError: `since` is not a time, or the address is invalid.
+        InputError: `since` is not a time, `representative` is no such choice, or the address is invalid.
         DatabaseError: the server refused a statement, or the connection was lost.
     """
-    return _table("stories", corpus, since)
+    return _table("stories", corpus, since, representative)
 
 
 def duplicates(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
@@ -60,7 +65,11 @@ def marks(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa
 
 
 def reader(
-    name: TableName, corpus: Deduplicator | str | None = None, *, since: Time = None
+    name: TableName,
+    corpus: Deduplicator | str | None = None,
+    *,
+    since: Time = None,
+    representative: Representative = "first",
 ) -> pa.RecordBatchReader:
     """Return a table in batches of some thousand rows, to be read once; only one batch is in memory.
 
@@ -70,20 +79,26 @@ def reader(
     if name not in TABLE_NAMES:
         raise InputError(f"there is no table {name!r}; there are {', '.join(TABLE_NAMES)}")
     first = checks.optional(checks.moment, "since", since)
-    return pa.RecordBatchReader.from_batches(columns.SCHEMAS[name], _opened(name, corpus, first))
+    chosen = checks.representative("representative", representative)
+    return pa.RecordBatchReader.from_batches(columns.SCHEMAS[name], _opened(name, corpus, first, chosen))
 
 
-def _table(name: TableName, corpus: Deduplicator | str | None, since: Time) -> pa.Table:
-    with reader(name, corpus, since=since) as opened:
+def _table(
+    name: TableName, corpus: Deduplicator | str | None, since: Time, representative: Representative = "first"
+) -> pa.Table:
+    with reader(name, corpus, since=since, representative=representative) as opened:
         return opened.read_all().unify_dictionaries()
 
 
 def _opened(
-    name: TableName, corpus: Deduplicator | str | None, since: datetime | None
+    name: TableName,
+    corpus: Deduplicator | str | None,
+    since: datetime | None,
+    representative: Representative,
 ) -> Iterator[pa.RecordBatch]:
     if not isinstance(corpus, Deduplicator):
         with Deduplicator(corpus) as found:
-            yield from _opened(name, found, since)
+            yield from _opened(name, found, since, representative)
         return
     with corpus._database.session() as session, session.transaction(snapshot=True) as cursor:
-        yield from columns.batches(cursor, name, since)
+        yield from columns.batches(cursor, name, since, representative=representative)

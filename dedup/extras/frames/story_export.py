@@ -19,6 +19,7 @@ import pyarrow.parquet
 
 from dedup.base.errors import InputError
 from dedup.base.progress import Progress, SilentProgress
+from dedup.base.verdict import Representative
 from dedup.db.database import Database
 from dedup.extras.frames import StoryExport, columns
 from dedup.extras.frames.columns import SCHEMAS, TableName
@@ -53,12 +54,15 @@ def export(
     path: Path,
     *,
     since: datetime | None = None,
+    representative: Representative = "first",
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> StoryExport:
     """Write articles and stories into a file; see `Deduplicator.export_stories`."""
     if path.suffix not in (".parquet", ".sqlite"):
         raise InputError(f"{path}: the name must end with .parquet or .sqlite")
+    if path.suffix == ".parquet" and representative != "first":
+        raise InputError(f"{path}: a Parquet file has every article; choose a representative for NAME.sqlite")
     report, shown = StoryExport(str(path)), progress or SilentProgress()
     try:
         with (
@@ -73,7 +77,7 @@ def export(
             def read(table: str) -> Iterator[pa.RecordBatch]:
                 report.rows[table] = 0
                 shown.start(f"exporting {_TABLES[table]}", totals[table])
-                for batch in columns.batches(cursor, _TABLES[table], since):
+                for batch in columns.batches(cursor, _TABLES[table], since, representative=representative):
                     if stop():
                         raise _StoppedError
                     yield batch

@@ -100,6 +100,8 @@ class Service:
             "original": _named(found.original.as_dict()),
             "copies": [_named(copy.as_dict()) for copy in found.copies[:limit]],
             "count": len(found.copies),
+            "latest": found.latest,
+            "fullest": found.fullest,
         }
 
     async def explain(

@@ -5,6 +5,7 @@ from dedup.store.stories import delay, known
 PARTS = {
     "extras/frames/columns": {
         **{"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": "1"},
+        "representative": "latest_id",
         **{"columns": "source_id", "key": "id", "source": "SELECT * FROM dedup.article"},
     },
 }

@@ -93,6 +93,14 @@ def test_an_sqlite_file_has_stories_articles_and_matches(dedup: Dedup, newsroom:
     assert "USING INDEX article_story_source_id" in plan[0][3]
 
 
+def test_a_story_is_shown_by_its_latest_article(dedup: Dedup, newsroom: Database) -> None:
+    assert dedup("export", "stories", "last.sqlite", "--representative", "latest").code == 0
+    query = "SELECT source_id, representative_source_id, title FROM story ORDER BY copies DESC LIMIT 1"
+    assert asked("last.sqlite", query) == [("a", "c2", 'Ünï "x" 🗞')]
+    refused = dedup("export", "stories", "last.parquet", "--representative", "latest")
+    assert (refused.code, "choose a representative for NAME.sqlite" in refused.err) == (2, True)
+
+
 def test_since_leaves_out_what_is_older_and_keeps_the_keys(dedup: Dedup, newsroom: Database) -> None:
     assert dedup("export", "stories", "late.sqlite", "--since", "2024-03-01T02:00Z").code == 0
     assert asked("late.sqlite", "SELECT source_id FROM article ORDER BY 1") == [("c2",), ("s",), ("u",)]

@@ -31,7 +31,7 @@ VIEWS = {
         "SELECT s.source_id, m.url, s.title, s.publication, m.language, m.status, s.first_at, s.last_at,"
         " s.articles, s.copies, s.copied_by, s.copy_source_ids, s.also_in, s.times_known, s.archived,"
         " m.byline, ARRAY(SELECT DISTINCT agency FROM dedup.article_credit c"
-        " WHERE c.story_id = s.id AND kind = 'text' ORDER BY agency)"
+        " WHERE c.story_id = s.id AND kind = 'text' ORDER BY agency), m.correction, m.source_id"
         " FROM dedup.story s JOIN dedup.mark m USING (id) ORDER BY id"
     ),
     "duplicates": (
@@ -50,7 +50,7 @@ VIEWS = {
         " byline, CASE WHEN shared IS NOT NULL THEN was_first"
         " WHEN status IN ('unique', 'similar') THEN true END,"
         " coalesce((SELECT array_agg(agency ORDER BY agency) FROM dedup.article_credit c"
-        " WHERE c.article_id = mark.id AND kind = 'text'), '{}'), kept::text"
+        " WHERE c.article_id = mark.id AND kind = 'text'), '{}'), correction, kept::text"
         " FROM dedup.mark LEFT JOIN"
         " (SELECT id AS shared, was_first FROM dedup.shared_article) AS s ON shared = id ORDER BY id"
     ),
@@ -239,3 +239,27 @@ def test_credits_are_those_of_the_article_and_of_the_story_and_kept_is_json(dd: 
     }
     stories = {row["source_id"]: row["credits"] for row in frames.stories(dd).to_pylist()}
     assert {id: named for id, named in stories.items() if named} == {"a": ["AP", "dpa"], "s": ["dpa"]}
+
+
+def test_a_story_is_represented_by_the_chosen_article(newsroom: Database, dd: Deduplicator) -> None:
+    load(newsroom, article("c2", window(1, 6), 120, title="CORRECTED-Late", publication="Courier"))
+    load(newsroom, article("c3", [*window(1, 6), 900], 151, publication="Courier"))
+    backfill(newsroom, workers=0)
+
+    def story(**chosen: Any) -> tuple[Any, ...]:
+        row = next(row for row in frames.stories(dd, **chosen).to_pylist() if row["source_id"] == "a")
+        return (
+            row["representative_source_id"],
+            row["title"],
+            row["publication"],
+            row["correction"],
+            row["copies"],
+        )
+
+    assert story() == story(representative="first") == ("a", "A", "Wire", None, 4)
+    assert story(representative="latest") == ("c2", "CORRECTED-Late", "Courier", "Corrected:", 4)
+    assert story(representative="fullest") == ("c3", None, "Courier", None, 4)
+    correction = {row["source_id"]: row["correction"] for row in frames.marks(dd).to_pylist()}
+    assert {id for id, phrase in correction.items() if phrase} == {"c2"}
+    with pytest.raises(InputError, match="representative is first, latest, fullest, not 'last'"):
+        frames.stories(dd, representative="last")  # type: ignore[arg-type]

@@ -116,6 +116,8 @@ def test_what_articles_keep_and_credit_is_told(door: Door) -> None:
     story = door.ask("GET", "/v1/story", source_id="copy").json
     assert story["original"]["credits"] == found["credits"]
     assert [copy["credits"] for copy in story["copies"]] == [[]]
+    assert (found["correction"], story["original"]["correction"]) == (None, None)
+    assert (story["latest"], story["fullest"]) == ("copy", "copy")
 
 
 def test_a_mark_a_story_and_an_explanation(serving: Serving) -> None:

@@ -223,7 +223,7 @@ SELECT a.id, a.source_id, left(a.title, %(characters)s), left(a.publication, %(c
        coalesce(published_at, added_at), a.known_at IS NOT NULL, a.status, a.stale, a.archived, o.source_id, a.score,
        left(a.reason, %(characters)s),
        (SELECT count(*) FROM (SELECT FROM dedup.article_mark WHERE duplicate_of = a.id LIMIT %(copies)s) AS copy),
-       CASE WHEN length(a.url) <= %(longest)s THEN a.url END,
+       CASE WHEN length(a.url) <= %(longest)s THEN a.url END, a.correction,
        CASE WHEN btrim(coalesce(a.title, '')) = '' THEN left(a.text, %(beginning)s) END
 FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (SELECT * FROM dedup.marked_article WHERE id = given.id OFFSET 0) AS a

@@ -138,6 +138,7 @@ class ArticleLine(Answer):
     reason: str | None
     copies: int  # number of copies, counted up to `LINE_COPIES`
     url: str | None  # may have any scheme; None if longer than `LINK_CHARACTERS`
+    correction: str | None  # phrase by which the article announces that it is a correction
     first_words: str | None = field(default=None, repr=False)  # only if the title is missing
 
     def after(self, other: ArticleLine) -> timedelta | None:
