@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dedup.api import corrections as of_corrections
     from dedup.api import credits as of_credits
     from dedup.api import settings as of_settings
+    from dedup.extras.coverage.outlets import Outlets
     from dedup.extras.judging.judgements import Judgements
     from dedup.extras.spark.postgres import ImportReport
     from dedup.files import readers, reading
@@ -348,6 +349,12 @@ class Deduplicator(Questions):
     def corrections(self) -> of_corrections.Corrections:
         """The list of phrases by which articles announce that they are corrections."""
         return of_corrections.Corrections(self._database)
+
+    @property
+    def outlets(self) -> Outlets:
+        """Owners and other names of outlets, which decide about origins."""
+        made: type[Outlets] = plugins.needed("corpus", "outlets", extra="coverage")
+        return made(self._database)
 
     @property
     def judgements(self) -> Judgements:

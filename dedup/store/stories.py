@@ -67,6 +67,20 @@ class StoryArticle(Answer):
 
 
 @dataclass(frozen=True, slots=True)
+class StoryOrigin(Answer):
+    """Agency, family of outlets or outlet that stands behind a text (docs/semantics.md, section 13)."""
+
+    kind: str  # "agency", "family", "outlet" or "unknown"
+    name: str | None  # None if unknown
+
+    def printed_by(self, outlets: int) -> str:
+        """Return a line such as "AP, printed by 13 outlets; 1 origin". `outlets`: number of known outlets."""
+        name = words.line(self.name, "unknown origin")
+        printed = f", printed by {words.counted(outlets, 'outlet')}" if outlets else ""
+        return f"{name}{printed}; 1 origin"
+
+
+@dataclass(frozen=True, slots=True)
 class Story(Answer):
     """An original with its duplicates."""
 
@@ -74,6 +88,8 @@ class Story(Answer):
     copies: tuple[StoryArticle, ...]  # in the order of time, undated ones last
     latest: str  # source_id of the last correction, or without corrections of the last article
     fullest: str  # source_id of the article with the most words
+    origin: StoryOrigin = StoryOrigin("unknown", None)
+    outlets: int = 0  # number of known outlets that printed the story; aliases count once
 
     @property
     def articles(self) -> tuple[StoryArticle, ...]:
@@ -126,7 +142,9 @@ def story(cursor: Cursor, source_id: str) -> Story:
         StoryArticle(*(*mark, first_words.get(mark[0]), tuple(map(ArticleCredit, *credits)), correction))
         for *mark, credits, correction in ((*row[:8], row[8:11], row[11]) for row in rows)
     )
-    return Story(original, tuple(copies), *rows[0][12:])
+    latest, fullest, kind, name = rows[0][13:]
+    outlets = len({row[12] for row in rows} - {None})
+    return Story(original, tuple(copies), latest, fullest, StoryOrigin(kind, name), outlets)
 
 
 def find_largest(cursor: Cursor, limit: int, representative: Representative = "first") -> list[StorySummary]:

@@ -102,7 +102,14 @@ class Service:
             "count": len(found.copies),
             "latest": found.latest,
             "fullest": found.fullest,
+            "outlets": found.outlets,
+            "origin": found.origin.as_dict(),
         }
+
+    async def origins(self, _request: Request, limit: int, **given: str) -> dict[str, Any]:
+        only: dict[str, Any] = {name: value or None for name, value in given.items()}
+        found = await self._handling.run(lambda: self._dd.origins(**only, limit=limit))
+        return found.as_dict()
 
     async def explain(
         self, _request: Request, source_id: str, other_source_id: str, *, text: bool
