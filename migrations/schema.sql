@@ -3071,6 +3071,24 @@ SELECT a.id,
             (lower(COALESCE(o.alias_of, (a.publication COLLATE "C"))) IN ( SELECT (lower(s.s) COLLATE "C") AS lower
                    FROM dedup.agency,
                     LATERAL unnest((agency.spellings || agency.name)) s(s))) AS listed) n);
+--- view article_agency
+CREATE OR REPLACE VIEW dedup.article_agency AS
+SELECT k.id AS article_id,
+    found.agency,
+    (found.place = 0) AS own
+   FROM (dedup.article_mark k
+     CROSS JOIN LATERAL ( SELECT p.agency,
+            0 AS place
+           FROM dedup.outlet_article p
+          WHERE ((p.id = k.id) AND (p.agency IS NOT NULL))
+        UNION ALL
+         SELECT g.name,
+            array_position('{byline,dateline,end,copyright}'::text[], c.place) AS array_position
+           FROM (dedup.credit c
+             JOIN dedup.agency g ON ((g.id = c.agency_id)))
+          WHERE ((c.article_id = k.id) AND (c.kind = 'text'::text))
+  ORDER BY 2, 1
+ LIMIT 1) found);
 --- view story_origin
 CREATE OR REPLACE VIEW dedup.story_origin AS
 SELECT k.id AS story_id,
@@ -3087,34 +3105,24 @@ SELECT k.id AS story_id,
            FROM dedup.outlet_article
           WHERE (outlet_article.id = k.id)
          OFFSET 0) o)
-     LEFT JOIN LATERAL ( SELECT found.agency
-           FROM ((( SELECT k.id,
-                    true AS original
-                UNION ALL
-                 SELECT copy.id,
-                    false
-                   FROM ( SELECT article_mark.id
+     CROSS JOIN LATERAL ( SELECT COALESCE(( SELECT article_agency.agency
+                   FROM dedup.article_agency
+                  WHERE (article_agency.article_id = k.id)
+                 OFFSET 0), ( SELECT a.agency
+                   FROM (( SELECT article_mark.id,
+                            count(*) OVER () AS copies
                            FROM dedup.article_mark
                           WHERE (article_mark.duplicate_of = k.id)
-                         OFFSET 0) copy) v
-             CROSS JOIN LATERAL ( SELECT p.agency,
-                    0 AS place
-                   FROM dedup.outlet_article p
-                  WHERE ((p.id = v.id) AND (p.agency IS NOT NULL))
-                UNION ALL
-                 SELECT g.name,
-                    array_position('{byline,dateline,end,copyright}'::text[], d.place) AS array_position
-                   FROM (dedup.credit d
-                     JOIN dedup.agency g ON ((g.id = d.agency_id)))
-                  WHERE ((d.article_id = v.id) AND (d.kind = 'text'::text))
-         OFFSET 0) found)
-             CROSS JOIN LATERAL ( SELECT marked_article.source_id,
-                    marked_article.known_at
-                   FROM dedup.marked_article
-                  WHERE (marked_article.id = v.id)
-                 OFFSET 0) a)
-          ORDER BY v.original DESC, a.known_at, a.source_id, found.place, found.agency
-         LIMIT 1) c ON (true))
+                         OFFSET 0) copy
+                     CROSS JOIN LATERAL ( SELECT article_agency.agency,
+                            article_agency.own
+                           FROM dedup.article_agency
+                          WHERE (article_agency.article_id = copy.id)
+                         OFFSET 0) a)
+                  GROUP BY a.agency, copy.copies
+                 HAVING (bool_or(a.own) OR ((2 * count(*)) > copy.copies))
+                  ORDER BY (bool_or(a.own)) DESC, (count(*)) DESC, a.agency
+                 LIMIT 1)) AS agency) c)
   WHERE (k.status <> 'duplicate'::text);
 --- trigger agency_changed of agency
 CREATE OR REPLACE TRIGGER agency_changed AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON dedup.agency FOR EACH STATEMENT EXECUTE FUNCTION dedup.agency_changed();

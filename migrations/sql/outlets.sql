@@ -49,7 +49,24 @@ COMMENT ON COLUMN dedup.outlet_article.outlet IS 'The same, or the outlet of whi
 COMMENT ON COLUMN dedup.outlet_article.family IS 'The owner of the outlet; null where unknown.';
 COMMENT ON COLUMN dedup.outlet_article.agency IS 'The agency that the outlet is; null if it is none.';
 
--- One credit a text: of the first version that has one, so that a later copy never changes it.
+-- The agency of each article: its outlet, if that is one, else the agency that its text credits first.
+CREATE VIEW dedup.article_agency AS
+SELECT k.id AS article_id, found.agency, found.place = 0 AS own
+FROM dedup.article_mark k
+CROSS JOIN LATERAL (
+    SELECT p.agency, 0 AS place FROM dedup.outlet_article p WHERE p.id = k.id AND p.agency IS NOT NULL
+    UNION ALL
+    SELECT g.name, array_position('{byline,dateline,end,copyright}', c.place)
+    FROM dedup.credit c JOIN dedup.agency g ON g.id = c.agency_id
+    WHERE c.article_id = k.id AND c.kind = 'text'
+    ORDER BY place, agency LIMIT 1
+) AS found;
+COMMENT ON VIEW dedup.article_agency IS 'The articles whose text is an agency''s, each with that agency.';
+COMMENT ON COLUMN dedup.article_agency.article_id IS 'article.id.';
+COMMENT ON COLUMN dedup.article_agency.agency IS 'Name of the agency: the outlet itself, or credited in the place that counts most.';
+COMMENT ON COLUMN dedup.article_agency.own IS 'Whether the agency itself published it.';
+
+-- One credit a text: a single copy with a wrong credit must not decide whose text it is.
 CREATE VIEW dedup.story_origin AS
 SELECT k.id AS story_id,
        CASE WHEN c.agency IS NOT NULL THEN 'agency' WHEN o.family IS NOT NULL THEN 'family'
@@ -58,25 +75,15 @@ SELECT k.id AS story_id,
 FROM dedup.article_mark k
 -- OFFSET 0 forces one look-up by key for each row. In a join the planner may expect too few rows.
 CROSS JOIN LATERAL (SELECT outlet, family FROM dedup.outlet_article WHERE id = k.id OFFSET 0) AS o
-LEFT JOIN LATERAL (
-    SELECT found.agency
-    FROM (
-        SELECT k.id, true AS original
-        UNION ALL
-        SELECT copy.id, false FROM (SELECT id FROM dedup.article_mark WHERE duplicate_of = k.id OFFSET 0) AS copy
-    ) AS v
-    CROSS JOIN LATERAL (
-        SELECT p.agency, 0 AS place FROM dedup.outlet_article p WHERE p.id = v.id AND p.agency IS NOT NULL
-        UNION ALL
-        SELECT g.name, array_position('{byline,dateline,end,copyright}', d.place)
-        FROM dedup.credit d JOIN dedup.agency g ON g.id = d.agency_id
-        WHERE d.article_id = v.id AND d.kind = 'text'
-        OFFSET 0
-    ) AS found
-    CROSS JOIN LATERAL (SELECT source_id, known_at FROM dedup.marked_article WHERE id = v.id OFFSET 0) AS a
-    ORDER BY v.original DESC, a.known_at, a.source_id, found.place, found.agency
-    LIMIT 1
-) AS c ON true
+CROSS JOIN LATERAL (
+    SELECT coalesce(
+        (SELECT agency FROM dedup.article_agency WHERE article_id = k.id OFFSET 0),
+        (SELECT a.agency
+         FROM (SELECT id, count(*) OVER () AS copies FROM dedup.article_mark WHERE duplicate_of = k.id OFFSET 0) AS copy
+         CROSS JOIN LATERAL (SELECT agency, own FROM dedup.article_agency WHERE article_id = copy.id OFFSET 0) AS a
+         GROUP BY a.agency, copy.copies HAVING bool_or(a.own) OR 2 * count(*) > copy.copies
+         ORDER BY bool_or(a.own) DESC, count(*) DESC, a.agency LIMIT 1)) AS agency
+) AS c
 WHERE k.status <> 'duplicate';
 COMMENT ON VIEW dedup.story_origin IS 'Who stands behind the text of each story: an agency, else the family of the outlet of its original, else that outlet.';
 COMMENT ON COLUMN dedup.story_origin.story_id IS 'article.id of the canonical article.';

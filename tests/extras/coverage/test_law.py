@@ -1,9 +1,9 @@
-"""The law of origins, against an oracle in plain Python: a later copy or reprint never raises the number."""
+"""The law of origins, against an oracle in plain Python: copies and reprints never raise the number."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
@@ -63,13 +63,14 @@ def origin_of(versions: Sequence[tuple[str, Printed]], known: Known) -> tuple[st
     """The origin of the articles that print one text, given with their ids."""
     added = (ADDED - START) / timedelta(hours=1)
     canonical = min(versions, key=lambda v: (added if v[1].hour is None else v[1].hour, v[0]))
-    later = sorted(
-        (v for v in versions if v is not canonical),
-        key=lambda v: (v[1].hour is None, v[1].hour or 0, v[0]),
-    )
-    for _, one in [canonical, *later]:
-        if agency := agency_of(one, known):
-            return "agency", agency
+    if agency := agency_of(canonical[1], known):
+        return "agency", agency
+    copies = [one for name, one in versions if name != canonical[0]]
+    agencies = [agency_of(one, known) for one in copies]
+    own = {agency_of(replace(one, credit=None), known) for one in copies} - {None}
+    most = {name for name in agencies if name and agencies.count(name) > len(copies) / 2}
+    if named := own or most:
+        return "agency", min(named, key=lambda name: (-agencies.count(name), name or ""))
     outlet = outlet_of(canonical[1].outlet, known)
     if outlet is None:
         return "unknown", None
@@ -178,8 +179,12 @@ def test_origins_are_those_of_the_oracle_and_never_more_for_a_copy(
 
     # A later copy of any text, printed anywhere, with any credit.
     body = corpus.articles[data.draw(st.sampled_from(sorted(chosen)))].body
+    of_body = [name for name in chosen if corpus.articles[name].body == body]
+    origin = told(dd.origins(of_body))
     added = corpus.add(Printed(body, outlet, credit, data.draw(st.none() | st.just(50))))
-    assert corpus.count({*chosen, added}) <= found.independent
+    assert corpus.count({*of_body, added}) == 1
+    if told(dd.origins(of_body)) == origin:
+        assert corpus.count({*chosen, added}) <= found.independent
     chosen |= {added}
     there, before = dd.origins(chosen), corpus.count(chosen)
     families = {row.family: row.name for row in known.values() if row.family}
