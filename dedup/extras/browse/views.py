@@ -11,10 +11,11 @@ from typing import Any
 
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
-from dedup.base.errors import InputError
+from dedup.base.errors import InputError, NotFoundError
 from dedup.base.words import heading, later, line, moment
 from dedup.extras.browse.asking import Fields, View, chosen, day_of, go, id_of, sentence_of
 from dedup.extras.browse.questions.article import Compared
+from dedup.extras.browse.questions.reading import ArticleLine
 from dedup.extras.browse.questions.search import Page
 from dedup.extras.browse.questions.sentences import QUOTES_PAGE, QuotesPage, SentencesPage
 from dedup.extras.browse.questions.story import StoryPage
@@ -58,6 +59,23 @@ def article(dd: Deduplicator, given: Fields) -> View:
     page = dd.browsing.article(id_of(given["id"]))
     told = sentence_of(str(page.verdict).removeprefix(f"{page.verdict.id}: "))
     return View("article.html.j2", {"page": page, "told": told})
+
+
+def coverage(dd: Deduplicator, given: Fields) -> View:
+    found = dd.coverage(id_of(given["id"]))
+    return View("coverage.html.j2", {"found": found, "article": _line_of(dd, given), "sources": None})
+
+
+def sources(dd: Deduplicator, given: Fields) -> View:
+    found = dd.sources(id_of(given["id"]))
+    return View("coverage.html.j2", {"sources": found, "article": _line_of(dd, given), "found": None})
+
+
+def _line_of(dd: Deduplicator, given: Fields) -> ArticleLine:
+    page = dd.browsing.search(source_id=given["id"])
+    if not page.found:
+        raise NotFoundError.of(given["id"])
+    return page.found[0].article
 
 
 def compared(dd: Deduplicator, given: Fields) -> View:
@@ -252,6 +270,8 @@ PLACES = (
     Position("/health", "Health", (), health),
     Position("/story", None, ("id", "after"), story),
     Position("/article", None, ("id",), article),
+    Position("/coverage", None, ("id",), coverage),
+    Position("/sources", None, ("id",), sources),
     Position("/compare", None, ("a", "b", "by"), compared),
     Position("/outlet", None, (*RANGE, "by"), outlet),
     Position("/copied", None, ("copier", "original", "first", "last", "language", "credit", "after"), copied),
