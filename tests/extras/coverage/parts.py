@@ -1,8 +1,16 @@
 """Parts of the extra's statements, as its code passes them."""
 
+from dedup.extras.coverage.origins import GIVEN
+from dedup.store.stories import known
 from dedup.store.word_index import FOLDED, WORDS
 
 PARTS = {
+    "extras/coverage/origins": {
+        "among": "SELECT * FROM dedup.mark",
+        "known": known("m"),
+        "indexed": WORDS,
+        "words": GIVEN,
+    },
     "extras/coverage/finding": {
         "indexed": WORDS,
         "folded": FOLDED.format("given.word"),
