@@ -62,17 +62,24 @@ def article(dd: Deduplicator, given: Fields) -> View:
 
 
 def coverage(dd: Deduplicator, given: Fields) -> View:
-    found = dd.coverage(id_of(given["id"]))
-    return View("coverage.html.j2", {"found": found, "article": _line_of(dd, given), "sources": None})
+    return _found(dd, given, "found", dd.coverage)
 
 
 def sources(dd: Deduplicator, given: Fields) -> View:
-    found = dd.sources(id_of(given["id"]))
-    return View("coverage.html.j2", {"sources": found, "article": _line_of(dd, given), "found": None})
+    return _found(dd, given, "sources", dd.sources)
+
+
+def _found(dd: Deduplicator, given: Fields, name: str, ask: Callable[[str], Any]) -> View:
+    values: dict[str, Any] = {"article": _line_of(dd, given), "found": None, "sources": None, "refused": ""}
+    try:
+        values[name] = ask(given["id"])
+    except InputError as error:  # without the index of words
+        values["refused"] = sentence_of(str(error))
+    return View("coverage.html.j2", {**values, "title": "Also told by" if name == "found" else "Sources"})
 
 
 def _line_of(dd: Deduplicator, given: Fields) -> ArticleLine:
-    page = dd.browsing.search(source_id=given["id"])
+    page = dd.browsing.search(source_id=id_of(given["id"]))
     if not page.found:
         raise NotFoundError.of(given["id"])
     return page.found[0].article
