@@ -23,7 +23,7 @@ _sql = Statements("store/word_counts")
 SAMPLE = 20_000
 COUNT_SECONDS = 3_600.0  # Maximum time of a count
 # Longer "words" are mostly clauses of languages without spaces, and would fill the table.
-WORD_BYTES = 100
+WORD_CHARACTERS = 100
 # Maximum number of words in memory while counting, some 200 MB; words found once are then dropped.
 MOST_WORDS = 2_000_000
 MARGIN = 1.1  # The sample is drawn larger, because pages hold different numbers of articles
@@ -43,8 +43,10 @@ def words_of(title: str | None, text: str | None) -> Counter[str]:
     [('again', 1), ('storm', 2), ('the', 1)]
     """
     read = f"{(title or '')[:TITLE_CHARACTERS]} {(text or '')[:TEXT_CHARACTERS]}"
-    found = Counter(normalised(read).split())
-    return Counter({w.decode(): count for w, count in found.items() if len(w) <= WORD_BYTES})
+    found = Counter(normalised(read).decode().split())
+    for word in [word for word in found if len(word) > WORD_CHARACTERS]:
+        del found[word]
+    return found
 
 
 def count_words(database: Database, *, progress: Progress | None = None) -> None:
