@@ -84,6 +84,8 @@ CREATE TABLE dedup.sentence_schedule ();
 CREATE TABLE dedup.setting ();
 --- table settle_turn
 CREATE TABLE dedup.settle_turn ();
+--- table word_count
+CREATE TABLE dedup.word_count ();
 --- table worker
 CREATE TABLE dedup.worker ();
 --- column id of agency
@@ -644,6 +646,10 @@ ALTER TABLE dedup.setting ADD COLUMN adopted text;
 ALTER TABLE dedup.setting ADD COLUMN changed_at timestamp with time zone NOT NULL DEFAULT now();
 --- column only_row of settle_turn
 ALTER TABLE dedup.settle_turn ADD COLUMN only_row boolean NOT NULL DEFAULT true;
+--- column word of word_count
+ALTER TABLE dedup.word_count ADD COLUMN word text COLLATE "C" NOT NULL;
+--- column articles of word_count
+ALTER TABLE dedup.word_count ADD COLUMN articles integer NOT NULL;
 --- column id of worker
 ALTER TABLE dedup.worker ADD COLUMN id bigint NOT NULL GENERATED ALWAYS AS IDENTITY;
 --- column host of worker
@@ -754,6 +760,8 @@ ALTER TABLE dedup.sentence_schedule ADD CONSTRAINT sentence_schedule_pkey PRIMAR
 ALTER TABLE dedup.setting ADD CONSTRAINT setting_pkey PRIMARY KEY (name);
 --- constraint settle_turn_pkey of settle_turn
 ALTER TABLE dedup.settle_turn ADD CONSTRAINT settle_turn_pkey PRIMARY KEY (only_row);
+--- constraint word_count_pkey of word_count
+ALTER TABLE dedup.word_count ADD CONSTRAINT word_count_pkey PRIMARY KEY (word);
 --- constraint worker_pkey of worker
 ALTER TABLE dedup.worker ADD CONSTRAINT worker_pkey PRIMARY KEY (id);
 --- type submission
@@ -2206,6 +2214,8 @@ ALTER TABLE dedup.sentence_schedule ADD CONSTRAINT sentence_schedule_only_row_ch
 ALTER TABLE dedup.setting ADD CONSTRAINT setting_differs_check CHECK (((value IS NOT NULL) OR (adopted IS NOT NULL)));
 --- constraint settle_turn_only_row_check of settle_turn
 ALTER TABLE dedup.settle_turn ADD CONSTRAINT settle_turn_only_row_check CHECK (only_row);
+--- constraint word_count_articles_check of word_count
+ALTER TABLE dedup.word_count ADD CONSTRAINT word_count_articles_check CHECK ((articles > 0));
 --- index article_outlet of article
 CREATE INDEX article_outlet ON dedup.article USING btree ("left"(publication, 100) COLLATE "C", COALESCE(published_at, added_at), id) WHERE (publication IS NOT NULL);
 --- index article_time of article

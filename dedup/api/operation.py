@@ -22,7 +22,7 @@ from dedup.db.database import URL_VARIABLE, Cursor, Database
 from dedup.db.rendering import write_out
 from dedup.db.roles import Role
 from dedup.settling.locked import run_locked
-from dedup.store import changes, opening, removal, word_index
+from dedup.store import changes, opening, removal, word_counts, word_index
 from dedup.store.removal import Contents
 
 __all__ = ["Contents", "Operation", "Role", "printed_schema", "who_may"]
@@ -117,12 +117,18 @@ class Operation(OpenCorpus):
     def make_searchable(self, wanted: bool = True, *, progress: Progress | None = None) -> bool:
         """Make or drop the word index, for searches in `dedup browse`; return True if the index changed.
 
+        Words of a sample of articles are counted again, for `sources` and `coverage`.
         The index covers titles and stored texts, but no texts of attached tables. Other processes can work
         meanwhile. Raises RightsError: the connected role does not own the schema. Raises BusyError: another
         process makes or drops the index.
         """
         self._transact(self._require_owner)
-        return word_index.change_index(self._database, wanted=wanted, progress=progress)
+        changed = word_index.change_index(self._database, wanted=wanted, progress=progress)
+        if wanted:
+            word_counts.count_words(self._database, progress=progress)
+        else:
+            self._transact(word_counts.forget_words)
+        return changed
 
     def start_journal(self) -> bool:
         """Start the journal of marks, for `Deduplicator.changes`; return False if the journal was on before.

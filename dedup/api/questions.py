@@ -23,7 +23,9 @@ from dedup.store import overview
 
 if TYPE_CHECKING:
     from dedup.extras.browse.browsing import Browsing
+    from dedup.extras.coverage.coverage import Coverage
     from dedup.extras.coverage.origins import Origins
+    from dedup.extras.coverage.sources import TextSource
     from dedup.extras.frames import StoryExport
     from dedup.extras.spark.postgres import CorpusExport
     from dedup.settling import explain as comparison
@@ -219,6 +221,45 @@ class Questions(OpenCorpus):
         """Questions that the pages of `dedup browse` ask; each answer has a maximum size."""
         made: type[Browsing] = plugins.needed("corpus", "browsing", extra="browse")
         return made(self._database)
+
+    def coverage(
+        self,
+        source_id: str | None = None,
+        *,
+        text: str | None = None,
+        days: int = 7,
+        at: Time = None,
+        limit: int = 20,
+    ) -> Coverage:
+        """Return the articles that tell the same event as an article or a text, grouped by origin.
+
+        Copies and similar articles are so by their marks, others share rare words. Needs the index of words.
+        Of articles in attached tables only the title finds candidates.
+
+        Args:
+            source_id: article to ask about; give this or `text`.
+            days: candidates are at most this number of days before or after.
+            at: time of the event; None: the article's time. Without a time the whole corpus is searched.
+            limit: maximum number of articles, at most 40.
+
+        Raises:
+            NotFoundError: the article is unknown.
+            InputError: there is no index of words, or an argument has an impossible value.
+            RightsError: the role may not read texts.
+        """
+        ask: Callable[..., Coverage] = plugins.needed("corpus", "coverage", extra="coverage")
+        return ask(self._database, source_id, text, days=days, at=at, limit=limit)
+
+    def sources(
+        self, source_id: str | None = None, *, text: str | None = None, limit: int = 10
+    ) -> list[TextSource]:
+        """Return stored articles that an article or a text may be made of, as by a machine, best first.
+
+        A high score is no proof: independent reports of one event often score as high. `limit`: maximum
+        number of articles, at most 40. Raises the errors of `coverage`.
+        """
+        ask: Callable[..., list[TextSource]] = plugins.needed("corpus", "sources", extra="coverage")
+        return ask(self._database, source_id, text, limit=limit)
 
     def explain(self, a: str, b: str) -> comparison.Explanation:
         """Explain the relation of two articles: shared sentences, scores, and the rule that decided.

@@ -13,7 +13,7 @@ _TEXTS: tuple[Role, ...] = ("reader", "worker")
 MAY: Mapping[str, tuple[Role, ...]] = {
     **dict.fromkeys(("marks", "matches", "stories", "changes", "runs", "pin list", "export stories"), _MARKS),
     **dict.fromkeys(("origins", "outlets", "outlets export", "outlets propose"), _MARKS),
-    **dict.fromkeys(("common", "quotes"), _WORDS),
+    **dict.fromkeys(("common", "quotes", "sources", "coverage"), _WORDS),
     **dict.fromkeys(("show", "explain", "versions", "report", "browse"), _TEXTS),
     **dict.fromkeys(("credits", "agencies", "corrections"), _TEXTS),
     **dict.fromkeys(("status", "metrics", "settings", "attachments", "export corpus"), _TEXTS),

@@ -11,10 +11,11 @@ from typing import Any
 
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
-from dedup.base.errors import InputError
+from dedup.base.errors import InputError, NotFoundError
 from dedup.base.words import heading, later, line, moment
 from dedup.extras.browse.asking import Fields, View, chosen, day_of, go, id_of, sentence_of
 from dedup.extras.browse.questions.article import Compared
+from dedup.extras.browse.questions.reading import ArticleLine
 from dedup.extras.browse.questions.search import Page
 from dedup.extras.browse.questions.sentences import QUOTES_PAGE, QuotesPage, SentencesPage
 from dedup.extras.browse.questions.story import StoryPage
@@ -58,6 +59,30 @@ def article(dd: Deduplicator, given: Fields) -> View:
     page = dd.browsing.article(id_of(given["id"]))
     told = sentence_of(str(page.verdict).removeprefix(f"{page.verdict.id}: "))
     return View("article.html.j2", {"page": page, "told": told})
+
+
+def coverage(dd: Deduplicator, given: Fields) -> View:
+    return _found(dd, given, "found", dd.coverage)
+
+
+def sources(dd: Deduplicator, given: Fields) -> View:
+    return _found(dd, given, "sources", dd.sources)
+
+
+def _found(dd: Deduplicator, given: Fields, name: str, ask: Callable[[str], Any]) -> View:
+    values: dict[str, Any] = {"article": _line_of(dd, given), "found": None, "sources": None, "refused": ""}
+    try:
+        values[name] = ask(given["id"])
+    except InputError as error:  # without the index of words
+        values["refused"] = sentence_of(str(error))
+    return View("coverage.html.j2", {**values, "title": "Also told by" if name == "found" else "Sources"})
+
+
+def _line_of(dd: Deduplicator, given: Fields) -> ArticleLine:
+    page = dd.browsing.search(source_id=id_of(given["id"]))
+    if not page.found:
+        raise NotFoundError.of(given["id"])
+    return page.found[0].article
 
 
 def compared(dd: Deduplicator, given: Fields) -> View:
@@ -252,6 +277,8 @@ PLACES = (
     Position("/health", "Health", (), health),
     Position("/story", None, ("id", "after"), story),
     Position("/article", None, ("id",), article),
+    Position("/coverage", None, ("id",), coverage),
+    Position("/sources", None, ("id",), sources),
     Position("/compare", None, ("a", "b", "by"), compared),
     Position("/outlet", None, (*RANGE, "by"), outlet),
     Position("/copied", None, ("copier", "original", "first", "last", "language", "credit", "after"), copied),

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -14,10 +15,18 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
 from dedup.api.deduplicator import Deduplicator
+from dedup.base.answer import Answer
 from dedup.base.errors import DatabaseError, NotFoundError
 from dedup.base.printable import as_json
 from dedup.base.verdict import Verdict
-from dedup.extras.serve.body import MissingExtraError, RefusedError, article_of, read_article, value_of
+from dedup.extras.serve.body import (
+    MissingExtraError,
+    RefusedError,
+    article_of,
+    read_article,
+    text_of,
+    value_of,
+)
 from dedup.extras.serve.endpoints import ENDPOINTS, JSON, LINES, NAMES, PATHS, PROBES, Endpoint, document
 from dedup.extras.serve.guard import HEADERS, OUTAGE_SECONDS, Access, Guard, ProblemError, problem_of
 from dedup.extras.serve.handling import Handling, fields_of, in_thread
@@ -132,6 +141,30 @@ class Service:
             del change["cursor"]
         return {"changes": told, "cursor": found[-1].cursor if found else since or None}
 
+    async def sources(self, _request: Request, source_id: str, limit: int) -> dict[str, Any]:
+        return await self._handling.run(lambda: self._sources(source_id, None, limit))
+
+    async def sources_of_text(self, request: Request, limit: int) -> dict[str, Any]:
+        async with self._handling.body(request, JSON) as body:
+            return await self._handling.run(lambda: self._sources(None, text_of(body.content), limit))
+
+    def _sources(self, source_id: str | None, text: str | None, limit: int) -> dict[str, Any]:
+        found = self._dd.sources(source_id, text=text, limit=limit)
+        return {"sources": [_named(one.as_dict()) for one in found]}
+
+    async def coverage(
+        self, _request: Request, source_id: str, days: int, at: str, limit: int, *, text: bool
+    ) -> dict[str, Any]:
+        ask = partial(self._dd.coverage, source_id, days=days, at=at or None, limit=limit)
+        return await self._handling.run(lambda: _told(ask(), shared=text))
+
+    async def coverage_of_text(
+        self, request: Request, days: int, at: str, limit: int, *, text: bool
+    ) -> dict[str, Any]:
+        ask = partial(self._dd.coverage, days=days, at=at or None, limit=limit)
+        async with self._handling.body(request, JSON) as body:
+            return await self._handling.run(lambda: _told(ask(text=text_of(body.content)), shared=text))
+
     async def health(self, _request: Request) -> dict[str, Any]:
         await self._probe.check()
         return {"status": "ok"}
@@ -233,6 +266,16 @@ def judged(found: Verdict, flaws: Iterable[Flaw]) -> dict[str, Any]:
     """Return a verdict with the repairs of its article: the fields that were changed or dropped, and why."""
     repairs = [{"field": field, "reason": reason, "value": value} for field, reason, value in flaws]
     return {**_named(found.as_dict()), "repairs": repairs}
+
+
+def _told(found: Answer, *, shared: bool) -> dict[str, Any]:
+    """Return the answer of `coverage`; without `shared` no words of texts."""
+    answer: dict[str, Any] = _named(found.as_dict())
+    if not shared:
+        for origin in answer["origins"]:
+            for article in origin["articles"]:
+                del article["shared"]
+    return answer
 
 
 def _named(value: Any) -> Any:

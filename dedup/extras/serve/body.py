@@ -54,6 +54,15 @@ def value_of(body: bytes, what: str) -> Any:
     return found
 
 
+def text_of(body: bytes) -> str:
+    """Return the text in a JSON object; raise RefusedError if there is none."""
+    content = value_of(body, "body")
+    text = content.get("text") if isinstance(content, dict) else None
+    if not isinstance(text, str) or not text.strip():
+        raise RefusedError("the body must be a JSON object with a `text`")
+    return text
+
+
 def article_of(content: Any, what: str) -> tuple[Article, Sequence[Flaw]]:
     """Return the same as `read_article`, but from a parsed value."""
     if not isinstance(content, dict):

@@ -84,6 +84,8 @@ def problem_of(error: Exception, place: str) -> ProblemError:
             return ProblemError(404, words.rpartition("; ")[0])
         case MissingExtraError():
             return ProblemError(501, f"on the server, {words}")
+        case ImportError():  # the code of an extra was removed from the server
+            return ProblemError(501, f"on the server, {words}")
         case RightsError() | SchemaError():
             return ProblemError(503, words, OUTAGE_SECONDS * 12)  # an administrator must act first
         case DatabaseError() | ClosedError():

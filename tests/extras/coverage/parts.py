@@ -2,7 +2,7 @@
 
 from dedup.extras.coverage.origins import GIVEN
 from dedup.store.stories import known
-from dedup.store.word_index import WORDS
+from dedup.store.word_index import FOLDED, WORDS
 
 PARTS = {
     "extras/coverage/origins": {
@@ -10,5 +10,10 @@ PARTS = {
         "known": known("m"),
         "indexed": WORDS,
         "words": GIVEN,
+    },
+    "extras/coverage/finding": {
+        "indexed": WORDS,
+        "folded": FOLDED.format("given.word"),
+        "query": "(w.query && '''@d100'''::tsquery)",
     },
 }

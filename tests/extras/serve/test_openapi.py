@@ -12,6 +12,7 @@ from dedup.db.database import Database
 from dedup.extras.serve.app import Service
 from dedup.extras.serve.endpoints import ANY_REFUSAL, ENDPOINTS, document, schema_of
 from dedup.extras.serve.guard import Access
+from dedup.operation import Operation
 from tests.cli.conftest import HARBOUR, MUSEUM
 from tests.extras.serve.conftest import LINES, Door, Reply, Serving
 from tests.replica import journal
@@ -106,6 +107,11 @@ GOOD: list[tuple[str, str, Any, dict[str, str]]] = [
     ("GET", "/v1/articles", None, {"source_id": "b", "text": "true"}),
     ("GET", "/v1/articles", None, {"source_id": "d"}),
     ("GET", "/v1/story", None, {"source_id": "b", "limit": "5"}),
+    ("GET", "/v1/sources", None, {"source_id": "a", "limit": "2"}),
+    ("POST", "/v1/sources", {"text": HARBOUR}, {}),
+    ("GET", "/v1/coverage", None, {"source_id": "a", "days": "2", "at": "2026-03-11"}),
+    ("GET", "/v1/coverage", None, {"source_id": "a", "text": "true"}),
+    ("POST", "/v1/coverage", {"text": HARBOUR}, {"limit": "1"}),
     ("GET", "/v1/origins", None, {"first": "2026-03-11", "last": "2026-03-12"}),
     ("GET", "/v1/explanation", None, {"source_id": "a", "other_source_id": "b"}),
     ("GET", "/v1/explanation", None, {"source_id": "a", "other_source_id": "b", "text": "true"}),
@@ -130,11 +136,21 @@ def kept(database: Database) -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def searchable(database: Database) -> Iterator[Operation]:
+    """The owner of the corpus; the index of words goes at the end."""
+    with Operation(database.url) as owner:
+        yield owner
+        owner.make_searchable(False)
+
+
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.usefixtures("kept")
-def test_every_operation_answers_as_described(serving: Serving) -> None:
+def test_every_operation_answers_as_described(serving: Serving, searchable: Operation) -> None:
     door = serving(texts=True)
     asked = set()
+    door.submit(ARTICLE)
+    searchable.make_searchable()
     for method, path, body, query in GOOD:
         reply = ask(door, method, path, body, query)
         assert reply.status == 200, (method, path, reply.raw)

@@ -1,0 +1,111 @@
+"""`Deduplicator.coverage`: the articles that tell the same event as an article, grouped by origin."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from dedup.api import checks
+from dedup.base.answer import Answer
+from dedup.base.times import Time
+from dedup.db.database import Cursor, Database
+from dedup.extras.coverage import finding
+from dedup.extras.coverage.finding import Asked, Found, Rarity
+from dedup.extras.coverage.shared import Mentions, Shared
+from dedup.extras.coverage.sources import asked_for
+
+# News of an event is mostly printed within days; weeklies follow within a week.
+DAYS = 7
+MOST_DAYS = 3_660
+ARTICLES = 20  # Default number of articles in an answer
+MOST_ARTICLES = finding.CANDIDATES
+# Articles below this score share hardly more than a subject: no article of 47 events read by hand was below.
+MIN_SCORE = 0.05
+
+Telling = Literal["copy", "similar", "other words"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToldArticle(Answer):
+    """An article that tells the same event."""
+
+    id: str  # its source_id
+    relation: Telling  # a copy and a similar article are so by their marks
+    score: float  # likeness of words from 0 to 1
+    title: str | None
+    publication: str | None
+    published_at: datetime | None  # None if unknown
+    shared: Shared
+
+
+@dataclass(frozen=True, slots=True)
+class ToldOrigin(Answer):
+    """The articles of an answer that have the same origin, best first."""
+
+    kind: str  # agency, family, outlet, unknown, or not compared: a backfill must settle these articles
+    name: str | None
+    articles: tuple[ToldArticle, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage(Answer):
+    """Articles that tell the same event, grouped by origin; the origin with the best article is first."""
+
+    id: str | None  # source_id of the article that was asked about
+    since: datetime | None  # window of time; None without one
+    until: datetime | None  # first moment after the window
+    origins: tuple[ToldOrigin, ...]
+
+    @property
+    def articles(self) -> tuple[ToldArticle, ...]:
+        """All articles, best first."""
+        found = [article for origin in self.origins for article in origin.articles]
+        return tuple(sorted(found, key=lambda one: (-one.score, one.id)))
+
+
+def coverage(
+    database: Database,
+    source_id: str | None,
+    text: str | None = None,
+    *,
+    days: int = DAYS,
+    at: Time = None,
+    limit: int = ARTICLES,
+) -> Coverage:
+    """Return the articles that tell the same event as an article or a text; see `Deduplicator`."""
+    checks.whole_number("days", days, 0, MOST_DAYS)
+    checks.whole_number("limit", limit, 1, MOST_ARTICLES)
+    moment = checks.optional(checks.moment, "at", at)
+    with database.transaction(seconds=finding.READ_SECONDS) as cursor:
+        finding.begin(cursor)
+        asked = asked_for(cursor, source_id, text)
+        window = finding.around(moment or asked.known_at, days)
+        copies = finding.story_of(cursor, asked).keys() - {asked.id}
+        others, rarity = finding.find(cursor, asked, without=copies, window=window)
+        told, _ = finding.score(cursor, asked, sorted(copies)[:limit])
+        found = sorted(
+            [*told, *(one for one in others if one.score >= MIN_SCORE)], key=lambda one: (-one.score, one.id)
+        )[:limit]
+        groups = _grouped(cursor, asked, found, rarity)
+    since, until = window or (None, None)
+    return Coverage(source_id, since, until, groups)
+
+
+def _grouped(cursor: Cursor, asked: Asked, found: list[Found], rarity: Rarity) -> tuple[ToldOrigin, ...]:
+    similar = finding.similar_to(cursor, asked)
+    origins = finding.origins_of(cursor, {one.story for one in found})
+    own = Mentions(asked.read)
+    groups: defaultdict[tuple[str, str | None], list[ToldArticle]] = defaultdict(list)
+    for one in found:
+        relation: Telling = "other words"
+        if one.story == asked.story:
+            relation = "copy"
+        elif one.story in similar:
+            relation = "similar"
+        shared = own.shared_with(Mentions(one.read), rarity)
+        label = (one.title, one.publication, one.known_at)
+        article = ToldArticle(one.source_id, relation, one.score, *label, shared)
+        groups[origins.get(one.story, ("not compared", None))].append(article)
+    return tuple(ToldOrigin(*origin, tuple(articles)) for origin, articles in groups.items())
