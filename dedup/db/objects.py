@@ -16,7 +16,7 @@ from psycopg.abc import Query
 from dedup.base.answer import Answer
 from dedup.base.schema import migration_lock, program
 from dedup.db.database import Cursor, Database
-from dedup.db.rendering import raw, render_text, schema_of
+from dedup.db.rendering import Verbatim, render_text, schema_of
 from dedup.db.revision import folder
 from dedup.db.statements import Statements
 
@@ -109,7 +109,7 @@ def mend(database: Database) -> MendReport:
 def _make(cursor: Cursor, each: SchemaDifference) -> str:
     """Make an object; return the reason why it was not made, or ''."""
     if each.missing or each.kind in _REPLACEABLE:
-        return _try_statement(cursor, raw(each.statement))
+        return _try_statement(cursor, Verbatim(each.statement))
     if each.kind == "column":
         return f"change the column by hand to match `{each.statement}`"
     return "drop it, and run this again"
