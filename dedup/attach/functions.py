@@ -10,8 +10,7 @@ from psycopg import sql
 from psycopg.abc import AdaptContext
 
 from dedup.attach.attachments import Attachment, Part
-from dedup.base.article import MAX_FIELD_BYTES
-from dedup.base.kept import KEPT_CHARACTERS
+from dedup.base.article import KEPT_CHARACTERS, MAX_FIELD_BYTES
 from dedup.db.rendering import Named, Verbatim, own, prefixed, render, schema_of
 from dedup.db.statements import Statements
 

@@ -19,9 +19,8 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from dedup.base.article import Article, short_text
+from dedup.base.article import Article, kept_values, short_text
 from dedup.base.errors import InputError
-from dedup.base.kept import kept_values
 from dedup.base.times import parse_time
 from dedup.files.dates import TIMES
 from dedup.files.rejects import MAX_REPAIR_CHARACTERS
