@@ -18,8 +18,7 @@ import numpy as np
 from dedup.base.errors import BusyError
 from dedup.base.numbers import Flags, distinct
 from dedup.db.arrays import Bigints, bigints
-from dedup.db.database import Cursor, Database, prefer_indexes
-from dedup.settling.locked import run_locked
+from dedup.db.database import Cursor, Database, prefer_indexes, run_locked
 from dedup.store import key_segments, memory_engine
 from dedup.store.fingerprints import Target
 from dedup.store.key_segments import KeySegment
