@@ -133,11 +133,6 @@ def expected(schema: str) -> tuple[tuple[str, str, str], ...]:
     return tuple(zip(parts[::3], parts[1::3], texts, strict=True))
 
 
-def format_objects(objects: list[tuple[str, str, str]]) -> str:
-    """Return the text of `migrations/schema.sql`."""
-    return "".join(f"--- {kind} {name}\n{text};\n" for kind, name, text in objects)
-
-
 def _essence(kind: str, statement: str) -> str:
     """Return the part of a statement that is compared."""
     if kind == "table":
