@@ -183,8 +183,8 @@ def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Article:
     except UnreadableError as error:
         unreadable = str(error)
     sentences = rulebook.fingerprinter.sentences(text, language) if made else []
-    published = published_second(rulebook.settings, order[0], published_at)
     state = MarkState(source_id, *mark)
+    published = published_second(rulebook.settings, order[0], published_at)
     return _Article(title, publication, state, order, published, text, sentences, made, unreadable)
 
 
