@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dedup.api import OfCorpus, checks, transacted
-from dedup.settling.locked import run_locked
+from dedup.db.database import run_locked
 from dedup.store import corrections
 from dedup.store.corrections import ListedPhrase
 

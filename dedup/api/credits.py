@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dedup.api import OfCorpus, transacted
-from dedup.settling.locked import run_locked
+from dedup.db.database import run_locked
 from dedup.store import credited, credits
 from dedup.store.credited import ArticleCredit
 from dedup.store.credits import ListedAgency, PublicationCredits

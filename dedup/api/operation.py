@@ -18,10 +18,9 @@ from dedup.base.progress import Progress
 from dedup.base.schema import chosen, program
 from dedup.base.timeouts import Timeouts
 from dedup.db import revision, roles
-from dedup.db.database import URL_VARIABLE, Cursor, Database
+from dedup.db.database import URL_VARIABLE, Cursor, Database, run_locked
 from dedup.db.rendering import write_out
 from dedup.db.roles import Role
-from dedup.settling.locked import run_locked
 from dedup.store import changes, opening, removal, word_counts, word_index
 from dedup.store.removal import Contents
 

@@ -18,7 +18,7 @@ from dedup.attach.outbox import UnfitError
 from dedup.base.errors import DatabaseError, InputError
 from dedup.base.timeouts import milliseconds
 from dedup.db.connection import next_batch, set_values
-from dedup.db.database import Cursor, Database, retry
+from dedup.db.database import Cursor, Database, retry, run_locked
 from dedup.db.rendering import write_out
 from dedup.db.statements import Statements
 
@@ -102,7 +102,7 @@ def detach(
             return outbox.count_articles(cursor, attachment), statements
     deleted, size = 0, DELETED_ARTICLES
     while not stop():
-        count, seconds = retry(partial(_delete_some, database, attachment, size), database.timeouts.lock)
+        count, seconds = run_locked(database, partial(_delete_some, attachment=attachment, limit=size))
         if not count:
             with database.transaction() as cursor:
                 # The table has no triggers any more, so nothing adds notes after these are deleted.
@@ -140,10 +140,9 @@ def sync(
     return noted
 
 
-def _delete_some(database: Database, attachment: Attachment, limit: int) -> tuple[int, float]:
-    with database.transaction(settling=True) as cursor:
-        started = perf_counter()
-        return outbox.delete_some(cursor, attachment, limit), perf_counter() - started
+def _delete_some(cursor: Cursor, attachment: Attachment, limit: int) -> tuple[int, float]:
+    started = perf_counter()
+    return outbox.delete_some(cursor, attachment, limit), perf_counter() - started
 
 
 def _run(

@@ -16,7 +16,7 @@ from psycopg import sql
 from dedup.base.answer import Answer, plain
 from dedup.base.errors import InputError
 from dedup.db.database import Cursor, one_row
-from dedup.db.rendering import own, raw
+from dedup.db.rendering import Verbatim, own
 from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
@@ -65,7 +65,7 @@ class Attachment(Answer):
         if self.where is None:
             return sql.SQL("true")
         # The closing bracket is on a new line, because the condition may end with an SQL comment.
-        return sql.SQL("({}\n)").format(raw(self.where))
+        return sql.SQL("({}\n)").format(Verbatim(self.where))
 
     @property
     def noted_by(self) -> str:
@@ -148,7 +148,7 @@ def _as_text(column: Part, kind: str) -> Part:
 def _from_text(text: Part, kind: str) -> Part:
     if kind.startswith("timestamp") and kind.endswith("with time zone"):
         return sql.SQL("(({})::timestamp AT TIME ZONE 'UTC')").format(text)
-    return sql.SQL("({})::{}").format(text, raw(kind))
+    return sql.SQL("({})::{}").format(text, Verbatim(kind))
 
 
 def attachments(cursor: Cursor) -> list[Attachment]:

@@ -26,7 +26,7 @@ from dedup.attach.functions import (
     write_function,
 )
 from dedup.db.database import Cursor
-from dedup.db.rendering import SCHEMA, own, prefixed, raw, schema_of
+from dedup.db.rendering import SCHEMA, Verbatim, own, prefixed, schema_of
 from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
@@ -42,7 +42,7 @@ def make(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part
     if attachment.mark_columns:
         kinds = ("text", attachment.original_type, "double precision")
         columns = [
-            sql.SQL("ADD COLUMN IF NOT EXISTS {} {}").format(prefixed(name), raw(kind))
+            sql.SQL("ADD COLUMN IF NOT EXISTS {} {}").format(prefixed(name), Verbatim(kind))
             for name, kind in zip(MARK_COLUMNS, kinds, strict=True)
         ]
         parts.append(sql.SQL("ALTER TABLE {} {}").format(attachment.identifier, join(columns)))
@@ -80,7 +80,7 @@ def unmake(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) ->
     for *table, name in cursor.execute(_sql("triggers"), made).fetchall():
         gone.append(sql.SQL("DROP TRIGGER {} ON {}").format(sql.Identifier(name), sql.Identifier(*table)))
     for (function,) in cursor.execute(_sql("functions"), made).fetchall():
-        gone.append(sql.SQL("DROP FUNCTION {}").format(raw(function)))
+        gone.append(sql.SQL("DROP FUNCTION {}").format(Verbatim(function)))
     return gone + _drop_marks(cursor, attachment, parts=True)
 
 
@@ -143,7 +143,7 @@ def store(attachment: Attachment, *, again: bool) -> Part:
         statement = "INSERT INTO {} ({}) VALUES ({})"
     names = join([sql.Identifier(name) for name in values])
     given = join([sql.Literal(value) for value in values.values()])
-    return raw(statement).format(own("attachment"), names, given, attachment.id)
+    return Verbatim(statement).format(own("attachment"), names, given, attachment.id)
 
 
 def _grants(attachment: Attachment, functions: Sequence[Function], shape: TableShape) -> Iterator[Part]:
@@ -179,7 +179,7 @@ def _mark_triggers(attachment: Attachment) -> Iterator[Part]:
     ):
         name = prefixed(f"{attachment.id}_marks_{event.lower()}")
         yield sql.SQL("CREATE TRIGGER {} AFTER {} ON {} FOR EACH ROW WHEN ({}) EXECUTE FUNCTION {}()").format(
-            name, raw(event), own(table), raw(condition).format(attachment.id), function
+            name, Verbatim(event), own(table), Verbatim(condition).format(attachment.id), function
         )
         yield sql.SQL("ALTER TABLE {} ENABLE ALWAYS TRIGGER {}").format(own(table), name)
 
@@ -196,9 +196,9 @@ def _triggers(attachment: Attachment, shape: TableShape) -> Iterator[Part]:
         each = "FOR EACH ROW" if by_row else f"{given} FOR EACH STATEMENT"
         name, table = prefixed(f"{attachment.id}_{what}"), attachment.identifier
         yield sql.SQL("CREATE TRIGGER {} AFTER {} ON {} {} EXECUTE FUNCTION {}()").format(
-            name, raw(what.upper()), table, raw(each.strip()), attachment.function("changed")
+            name, Verbatim(what.upper()), table, Verbatim(each.strip()), attachment.function("changed")
         )
-        only = raw("ONLY " if what == "truncate" else "")
+        only = Verbatim("ONLY " if what == "truncate" else "")
         # Restores and replication write in replica mode, where only ALWAYS triggers fire.
         yield sql.SQL("ALTER TABLE {}{} ENABLE ALWAYS TRIGGER {}").format(only, table, name)
 

@@ -10,9 +10,8 @@ from psycopg import sql
 from psycopg.abc import AdaptContext
 
 from dedup.attach.attachments import Attachment, Part
-from dedup.base.article import MAX_FIELD_BYTES
-from dedup.base.kept import KEPT_CHARACTERS
-from dedup.db.rendering import Named, own, prefixed, raw, render, schema_of
+from dedup.base.article import KEPT_CHARACTERS, MAX_FIELD_BYTES
+from dedup.db.rendering import Named, Verbatim, own, prefixed, render, schema_of
 from dedup.db.statements import Statements
 
 FIELDS = ("title", "url", "publication", "language", "published_at", "byline")
@@ -88,10 +87,10 @@ class Function:
 
     @property
     def signature(self) -> Part:
-        return sql.SQL("FUNCTION {}{}").format(self.name, raw(self.given))
+        return sql.SQL("FUNCTION {}{}").format(self.name, Verbatim(self.given))
 
     def statements(self) -> Iterator[Part]:
-        given, returns = raw(self.given), raw(self.returns)
+        given, returns = Verbatim(self.given), Verbatim(self.returns)
         yield _template("function", name=self.name, given=given, returns=returns, body=Body(self.body))
         yield sql.SQL("REVOKE ALL ON {} FROM PUBLIC").format(self.signature)
 
@@ -107,7 +106,7 @@ def _field(attachment: Attachment, name: str, zoned: bool = False) -> Part:
     if name == "published_at":
         # Check the year before the conversion, because a date may be too large for a timestamp.
         zone, converted = ("", "::timestamp AT TIME ZONE 'UTC'") if not zoned else (" 00:00+00", "")
-        return raw(
+        return Verbatim(
             f"CASE WHEN {{0}} >= '0001-01-01{zone}' AND {{0}} < '10000-01-01{zone}' THEN {{0}}{converted} END"
         ).format(given)
     return sql.SQL('left({}::text, {}) COLLATE "C"').format(
@@ -151,7 +150,9 @@ def _present_marks(attachment: Attachment) -> Part:
 
 def read_functions(attachment: Attachment, shape: TableShape) -> Iterator[Function]:
     body = _field(attachment, "text")
-    values = [raw(HASH).format(body)] + [_field(attachment, name, shape.zoned) for name in _read(attachment)]
+    values = [Verbatim(HASH).format(body)] + [
+        _field(attachment, name, shape.zoned) for name in _read(attachment)
+    ]
     row = sql.SQL("{}, {}, {}").format(attachment.source_id("t"), join(values), _present_marks(attachment))
     typed = [f"{name} {'timestamptz' if name == 'published_at' else 'text'}" for name in _read(attachment)]
     columns = ["source_id text, text_hash bytea", *typed, MARKED]
@@ -190,10 +191,10 @@ def read_functions(attachment: Attachment, shape: TableShape) -> Iterator[Functi
     page = sql.SQL("SELECT {} FROM {} t WHERE {}").format(row, attachment.identifier, where)
     next_rows = _template(
         "page",
-        last=raw("$1"),
-        limit=raw("$2"),
+        last=Verbatim("$1"),
+        limit=Verbatim("$2"),
         rows=page,
-        begin=raw("true"),
+        begin=Verbatim("true"),
         order=join(keys),
         after=join(attachment.key(sql.SQL("$1"))),
     )
@@ -203,8 +204,8 @@ def read_functions(attachment: Attachment, shape: TableShape) -> Iterator[Functi
         at = sql.Identifier("t", attachment.changed)
         next_changes = _template(
             "page",
-            last=raw("$2"),
-            limit=raw("$3"),
+            last=Verbatim("$2"),
+            limit=Verbatim("$3"),
             rows=page,
             begin=sql.SQL("{} >= {}").format(at, since),
             order=join([at, *keys]),
@@ -283,7 +284,7 @@ def _note_rows(attachment: Attachment, shape: TableShape) -> Part:
 
 
 def _select_keys(attachment: Attachment, rows: str) -> Part:
-    return sql.SQL("SELECT {} FROM {} r").format(attachment.source_id("r"), raw(rows))
+    return sql.SQL("SELECT {} FROM {} r").format(attachment.source_id("r"), Verbatim(rows))
 
 
 def _note_insert(attachment: Attachment, shape: TableShape) -> Part:

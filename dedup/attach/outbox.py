@@ -61,8 +61,8 @@ def forget(cursor: Cursor, ids: Sequence[int]) -> None:
 
 def find_whole(cursor: Cursor, attachment: Attachment) -> tuple[list[int], bool]:
     """Return the ids of notes about the whole table, and whether a TRUNCATE caused one of these notes."""
-    numbers, by_trigger = one_row(cursor, _sql("whole"), {"id": attachment.id})
-    return numbers, by_trigger
+    found: tuple[list[int], bool] = one_row(cursor, _sql("whole"), {"id": attachment.id})
+    return found
 
 
 def last_note(cursor: Cursor) -> int:

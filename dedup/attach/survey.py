@@ -12,7 +12,7 @@ from dedup.base.errors import InputError
 from dedup.base.html import LOOKED_AT_CHARACTERS, looks_like_html, need_extractor
 from dedup.base.words import counted
 from dedup.db.database import Cursor, one_row
-from dedup.db.rendering import raw
+from dedup.db.rendering import Verbatim
 from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
@@ -160,7 +160,7 @@ def _refuse_html(cursor: Cursor, attachment: Attachment) -> None:
     rows = articles_of(attachment)
     ends = []
     for order in ("ASC", "DESC"):
-        keys = [sql.SQL("{} {}").format(sql.Identifier("t", key), raw(order)) for key in attachment.keys]
+        keys = [sql.SQL("{} {}").format(sql.Identifier("t", key), Verbatim(order)) for key in attachment.keys]
         ends.append(end.format(body, LOOKED_AT_CHARACTERS, rows, sql.SQL(", ").join(keys), LOOKED_AT_ROWS))
     bodies = [row[0] or "" for row in cursor.execute(sql.SQL(" UNION ALL ").join(ends)).fetchall()]
     found = sum(map(looks_like_html, bodies))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from datetime import datetime
+from datetime import date, datetime, time
+from math import isfinite
 from typing import Any, NamedTuple
 
 from dedup.base.errors import InputError
-from dedup.base.kept import as_json, kept_values
 from dedup.base.times import Time, parse_time
 
 # Postgres refuses entries above 2,704 bytes in a unique index; 1,024 bytes are enough for a URL as the key.
@@ -28,6 +29,10 @@ MAX_FIELD_BYTES: dict[str, int] = {
     "byline": 4_096,
 }
 """Maximum size of each field, in bytes of UTF-8."""
+
+# dedup/attach/functions.py has the same limits for attached tables.
+KEPT_CHARACTERS = 4_096  # A longer text is cut; any other value is left out if its JSON is longer
+KEPT_NAMES = 1_000  # Maximum number of kept values per article
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -140,7 +145,7 @@ def utf8_size(text: str) -> int:
 def stored_size(article: Article) -> int:
     """Return the total size of an article's text fields, in bytes of UTF-8, as sent to the database."""
     values = (getattr(article, name) for name in ARTICLE_FIELDS)
-    return sum(utf8_size(value) for value in (*values, as_json(article.kept)) if isinstance(value, str))
+    return sum(utf8_size(value) for value in (*values, kept_json(article.kept)) if isinstance(value, str))
 
 
 def storable(text: str) -> str:
@@ -173,6 +178,61 @@ def _has_surrogate(text: str) -> bool:
     except UnicodeEncodeError:
         return True
     return False
+
+
+def kept_values(given: Any) -> dict[str, Any] | None:
+    """Return the values to store with an article, without nulls; None if no value is left.
+
+    Times become ISO 8601, decimals become floats; NUL, lone surrogates, NaN and infinity are left out.
+    Raises InputError (which quotes no value): not a mapping, too many names, too deep, or a type not in JSON.
+    """
+    if not isinstance(given, Mapping):
+        raise InputError(f"kept must be an object of names and values, not {type(given).__name__}")
+    if len(given) > KEPT_NAMES:
+        raise InputError(f"kept has {len(given):,} names, the limit is {KEPT_NAMES:,}")
+    try:
+        values = _plain(given)
+        kept = {name: _bounded(value) for name, value in values.items()}
+    except RecursionError:
+        raise InputError("kept is nested too deeply") from None
+    return {name: value for name, value in kept.items() if value is not None} or None
+
+
+def kept_json(kept: Mapping[str, Any] | None) -> str | None:
+    return json.dumps(kept, ensure_ascii=False) if kept else None
+
+
+def _bounded(value: Any) -> Any:
+    if isinstance(value, str):
+        return value[:KEPT_CHARACTERS]
+    if value is None or isinstance(value, (bool, float)):
+        return value
+    return value if len(json.dumps(value, ensure_ascii=False)) <= KEPT_CHARACTERS else None
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case str():
+            return value.replace("\0", "").encode("utf-8", "ignore").decode()
+        case None | bool() | int():
+            return value
+        case float():
+            return value if isfinite(value) else None
+        case date() | time():
+            return value.isoformat()
+        case Mapping():
+            if not all(isinstance(name, str) for name in value):
+                raise InputError("kept has a name that is not a string")
+            return {_plain(name): _plain(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
+        case _:
+            # Imported only here, to keep the start of commands quick: every command imports this module.
+            from decimal import Decimal
+
+            if isinstance(value, Decimal):
+                return _plain(float(value))
+            raise InputError(f"kept has a value of type {type(value).__name__}, which JSON does not have")
 
 
 class TextTask(NamedTuple):

@@ -227,7 +227,6 @@ def _widths(columns: Sequence[_Column], rows: Sequence[Sequence[Text]], width: i
 def _folded(
     row: Sequence[Text], columns: Sequence[_Column], widths: Sequence[int], screen: Console
 ) -> Iterator[Text]:
-
     stacks = [
         [text] if column.whole else list(text.wrap(screen, width, overflow="fold"))
         for text, column, width in zip(row, columns, widths, strict=True)
@@ -237,7 +236,6 @@ def _folded(
 
 
 def _joined(row: Sequence[Text], columns: Sequence[_Column], widths: Sequence[int]) -> Text:
-
     line = Text()
     pad = 0
     for text, column, width in zip(row, columns, widths, strict=True):

@@ -118,7 +118,7 @@ class Connection(psycopg.Connection[Any]):
             while True:
                 ready = yield wanted
                 if not ready and self.address and not self.pooled and time.monotonic() >= ask_at:
-                    doubts = 0 if self._works() or has_input(self) else doubts + 1
+                    doubts = 0 if self._ask("working") or has_input(self) else doubts + 1
                     if doubts > 1:
                         self._ask("let_go")
                         self.pgconn.finish()
@@ -132,12 +132,9 @@ class Connection(psycopg.Connection[Any]):
             value: _Value = end.value
             return value
 
-    def _works(self) -> bool:
-        """Return whether the server works on the statement; True if the server refuses to tell."""
-        return self._ask("working")
-
     def _ask(self, statement: str) -> bool:
-        """Run a query about this connection's server process over a second connection; return the answer."""
+        """Run a query about this connection's server process over a second connection; return the answer.
+        Return True if the server refuses to tell."""
         assert self.address
         given = parameters(Timeouts(connect=ASKING_SECONDS), self.address)
         try:

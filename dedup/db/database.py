@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import BoundedSemaphore, Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
 __all__ = ["Connection", "Cursor", "Session", "hold_settle_lock", "one_column", "one_row", "prefer_indexes"]
-__all__ += ["URL_VARIABLE", "Database", "retry", "translate_errors"]
+__all__ += ["URL_VARIABLE", "Database", "retry", "run_locked", "translate_errors"]
+
+_Value = TypeVar("_Value")
 
 MAX_CONNECTIONS = 10  # Maximum number in use per `Database`; further threads wait
 KEPT_CONNECTIONS = 2  # Maximum number of idle connections that stay open
@@ -253,3 +255,24 @@ class Database:
                 f"{self.location} has encoding {encoding}; create one with CREATE DATABASE … ENCODING 'UTF8'"
             )
         return connection
+
+
+def run_locked(
+    database: Database,
+    work: Callable[[Cursor], _Value],
+    check: Callable[[Cursor], object] | None = None,
+    *,
+    async_commit: bool = False,
+    seconds: float | None = None,
+) -> _Value:
+    """Run `work` under the settle lock, and retry if other transactions hold the lock or the rows. `check`,
+    such as `Rulebook.check`, is called first under the lock, and raises if the work must not be done.
+    `seconds`: maximum time for retries; None for `Timeouts.lock`."""
+
+    def attempt() -> _Value:
+        with database.transaction(settling=True, async_commit=async_commit) as cursor:
+            if check:
+                check(cursor)
+            return work(cursor)
+
+    return retry(attempt, database.timeouts.lock if seconds is None else seconds)

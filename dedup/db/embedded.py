@@ -93,9 +93,7 @@ class _Postmaster:  # as described by the file postmaster.pid, which may be outd
         """Return whether the process with the pid is the postmaster of the data folder."""
         import psutil
 
-        # After a reboot any process may have the pid.
-
-        try:
+        try:  # after a reboot any process may have the pid
             process = psutil.Process(self.pid)
             mine = process.status() != psutil.STATUS_ZOMBIE and process.name().startswith("postgres")
             return mine and Path(process.cwd()) == self.data.resolve()  # postgres works in its data folder

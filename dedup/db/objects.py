@@ -16,7 +16,7 @@ from psycopg.abc import Query
 from dedup.base.answer import Answer
 from dedup.base.schema import migration_lock, program
 from dedup.db.database import Cursor, Database
-from dedup.db.rendering import raw, render_text, schema_of
+from dedup.db.rendering import Verbatim, render_text, schema_of
 from dedup.db.revision import folder
 from dedup.db.statements import Statements
 
@@ -109,7 +109,7 @@ def mend(database: Database) -> MendReport:
 def _make(cursor: Cursor, each: SchemaDifference) -> str:
     """Make an object; return the reason why it was not made, or ''."""
     if each.missing or each.kind in _REPLACEABLE:
-        return _try_statement(cursor, raw(each.statement))
+        return _try_statement(cursor, Verbatim(each.statement))
     if each.kind == "column":
         return f"change the column by hand to match `{each.statement}`"
     return "drop it, and run this again"
@@ -131,11 +131,6 @@ def expected(schema: str) -> tuple[tuple[str, str, str], ...]:
     _, *parts = _MARK.split(render_text((folder() / "schema.sql").read_text("utf-8"), schema))
     texts = (text.strip().removesuffix(";") for text in parts[2::3])
     return tuple(zip(parts[::3], parts[1::3], texts, strict=True))
-
-
-def format_objects(objects: list[tuple[str, str, str]]) -> str:
-    """Return the text of `migrations/schema.sql`."""
-    return "".join(f"--- {kind} {name}\n{text};\n" for kind, name, text in objects)
 
 
 def _essence(kind: str, statement: str) -> str:

@@ -103,8 +103,3 @@ class SchemaCursor(psycopg.Cursor[Any]):
 
     def copy(self, statement: Any, *given: Any, **options: Any) -> Any:
         return super().copy(render(statement, schema_of(self)), *given, **options)
-
-
-def raw(text: str) -> sql.SQL:
-    """Return SQL of a user or of the server, to be sent unchanged."""
-    return Verbatim(text)

@@ -14,7 +14,7 @@ from psycopg import sql
 from dedup.base.article import ARTICLE_FIELDS
 from dedup.base.errors import InputError, MissingRightError
 from dedup.db.connection import Cursor, one_row
-from dedup.db.rendering import SCHEMA, own, raw
+from dedup.db.rendering import SCHEMA, Verbatim, own
 from dedup.db.statements import Statements
 
 _sql = Statements("db/roles")
@@ -153,7 +153,7 @@ def statements(
     names = {name: None for role in ROLES for name in given.get(role, ())}
     kinds = ("ALL TABLES IN SCHEMA", "ALL SEQUENCES IN SCHEMA", "ALL FUNCTIONS IN SCHEMA", "SCHEMA")
     found = [
-        sql.SQL("REVOKE ALL ON {} {} FROM {}").format(raw(kind), SCHEMA, sql.Identifier(name))
+        sql.SQL("REVOKE ALL ON {} {} FROM {}").format(Verbatim(kind), SCHEMA, sql.Identifier(name))
         for name in names
         for kind in kinds
     ]
@@ -179,7 +179,7 @@ def _grant(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Compose
     execute = sql.SQL("GRANT EXECUTE ON FUNCTION {} ({}) TO {}")
     for function, arguments in cursor.execute(_sql("functions")).fetchall():
         if _privileges(role, "function", function):
-            found.append(execute.format(own(function), raw(arguments), name))
+            found.append(execute.format(own(function), Verbatim(arguments), name))
     return found
 
 

@@ -63,8 +63,8 @@ def upgrade(progress: Progress | None = None, home: Path | None = None) -> Serve
     """Upgrade older data to the PostgreSQL of this package; keep the old data in another folder.
 
     After a kill at any point the old or the new folder is in place, or the next start puts it there. Raises
-    EmbeddedServerError, and leaves the old data unchanged, if the package lacks programs of the old version,
-    the disk is too full, the folder for the old data exists already, or the copy differs.
+    EmbeddedServerError: the package lacks programs of the old version, the disk is too full, the folder for
+    the old data exists already, or the copy differs. The old data are then unchanged.
     """
     progress = progress or SilentProgress()
     with embedded._plain_errors("upgrade", home) as data:

@@ -23,7 +23,6 @@ from xml.sax.saxutils import quoteattr
 
 from dedup.base.errors import InputError
 from dedup.base.html import paired
-from dedup.base.text_codecs import text_codec
 from dedup.files.record import (
     MAX_RAW_BYTES,
     MAX_RECORD_BYTES,
@@ -33,6 +32,7 @@ from dedup.files.record import (
     describe_size,
     make_beginning,
 )
+from dedup.files.source import text_codec
 
 # Root element -> element of an entry. Both names are without a namespace.
 ENTRIES = {"rss": "item", "RDF": "item", "feed": "entry", "urlset": "url", "sitemapindex": "sitemap"}
@@ -72,9 +72,8 @@ _BARE = r"<(?![A-Za-z_/!?])"
 _VOID = r"(?i)<(br|hr|img|input|wbr|source|embed)\b([^<>]*?)/?>"
 _PREFIXED = r"[<\s/]([A-Za-z_][\w.-]*):(?=[A-Za-z_])"
 
-Entry = tuple[
-    int, bytes, Any
-]  # Number of the first line; bytes in UTF-8; parsed element, or the reason (str) why parsing failed
+# Number of the first line; bytes in UTF-8; parsed element, or the reason (str) why parsing failed
+Entry = tuple[int, bytes, Any]
 
 
 @dataclass

@@ -166,24 +166,28 @@ class FeedSource(LineSource):
         """Yield a record for each entry; WordPress entries that are not articles are only counted."""
         understood.format = self._feed.kind
         shapes = Shapes(plan, understood)
-        for line, raw, entry in self._document.entries:
-            if isinstance(entry, str):
-                yield line, raw, entry
-                continue
-            try:
-                found = self._feed.extract_values(entry)
-            except InputError as error:
-                yield line, raw, str(error)
-                continue
-            except Exception as error:
-                # A parser may raise anything on bad input; only this entry is refused.
-                yield line, raw, describe_error(error)
-                continue
-            if kind := self._feed.find_exclusion(found):
-                count_name(understood.left_out, shorten(kind))
-                continue
-            yield line, raw, extract_values(found, shapes.find(found), understood)
+        for line, raw, found in _read_values(self._document, self._feed, understood):
+            if isinstance(found, dict):
+                yield line, raw, extract_values(found, shapes.find(found), understood)
+            else:
+                yield line, raw, found
         self.truncated |= self._document.truncated
+
+
+def _read_values(document: FeedDocument, feed: Feed, understood: Understanding) -> Iterator[Record]:
+    """Yield the values of each entry by name, or the reason to refuse it; only count excluded entries."""
+    for line, raw, entry in document.entries:
+        try:
+            found = entry if isinstance(entry, str) else feed.extract_values(entry)
+        except InputError as error:
+            found = str(error)
+        except Exception as error:
+            # A parser may raise anything on bad input; only this entry is refused.
+            found = describe_error(error)
+        if isinstance(found, dict) and (kind := feed.find_exclusion(found)):
+            count_name(understood.left_out, shorten(kind))
+        else:
+            yield line, raw, found
 
 
 def read_entries(document: FeedDocument) -> Iterator[tuple[dict[str, Any], bool, str | None]]:
@@ -194,26 +198,21 @@ def read_entries(document: FeedDocument) -> Iterator[tuple[dict[str, Any], bool,
     feed = Feed(document)
     understood = Understanding("", feed.kind)
     shapes = Shapes(FIELDS, understood)
-    for line, _, entry in document.entries:
-        if isinstance(entry, str):
-            document.refused.append((line, entry))
+    for line, _, values in _read_values(document, feed, understood):
+        if isinstance(values, str):
+            document.refused.append((line, values))
+            continue
+        found = extract_values(values, shapes.find(values), understood)
+        if not found.get("source_id"):
+            document.refused.append((line, "source_id is missing"))
             continue
         try:
-            values = feed.extract_values(entry)
-            if feed.find_exclusion(values):
-                continue
-            found = extract_values(values, shapes.find(values), understood)
-            if not found.get("source_id"):
-                raise InputError("source_id is missing")
             with suppress(InputError):
                 extract_text(found)
-            full = any(values.get(name) for name in FULL) and not found["text"].rstrip().endswith(CUT)
-        except InputError as error:
-            document.refused.append((line, str(error)))
-            continue
         except Exception as error:
             document.refused.append((line, describe_error(error)))
             continue
+        full = any(values.get(name) for name in FULL) and not found["text"].rstrip().endswith(CUT)
         yield found, full, values.get("updated") or values.get("modified")
 
 

@@ -13,7 +13,7 @@ Texts are not changed, unless the option `html` extracts them from HTML; texts o
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from itertools import takewhile
 from pathlib import Path
@@ -92,7 +92,11 @@ class ArticleReader(Iterator[Item]):
         self._named = {**self._fields, **kept}
         wanted = (str(path), reading, max_record_bytes)
         self._opened = OpenedFile(*wanted)
-        plan = dict(_get_usual_names(self._opened.format))
+        plan = dict(DEFAULT_FIELDS)
+        if self._opened.format == "xml":
+            from dedup.files.feeds import FIELDS
+
+            plan = dict(FIELDS)
         plan |= {field: (name,) for field, name in self._named.items()}
         self.file, self.close = self._opened.file, self._opened.close
         self.understood = Understanding(self.file, self._opened.format)
@@ -354,14 +358,6 @@ def read_file(
                 progress.advance(reader.bytes_read - seen)
                 seen = reader.bytes_read
         progress.advance(reader.bytes_read - seen)
-
-
-def _get_usual_names(format: str) -> Mapping[str, tuple[str, ...]]:
-    if format != "xml":
-        return DEFAULT_FIELDS
-    from dedup.files.feeds import FIELDS
-
-    return FIELDS
 
 
 def _measure(record: Record) -> int:

@@ -19,9 +19,8 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from dedup.base.article import Article, short_text
+from dedup.base.article import Article, kept_values, short_text
 from dedup.base.errors import InputError
-from dedup.base.kept import kept_values
 from dedup.base.times import parse_time
 from dedup.files.dates import TIMES
 from dedup.files.rejects import MAX_REPAIR_CHARACTERS
@@ -31,6 +30,7 @@ Record = tuple[int, bytes | None, dict[str, Any] | str]
 Plan = Mapping[str, tuple[str, ...]]  # For each field of an article, the names to try, in order
 
 REQUIRED_FIELDS = ("source_id", "text")
+SHORT_FIELDS = ("title", "url", "publication", "language", "byline")
 
 # Maximum bytes of a line, or of the cells of a row. The longest of 120,000 articles has 132,000 characters.
 # Reading a record takes up to 13 times its size: bytes, text, csv's four bytes per character, and values.
@@ -125,14 +125,7 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
         pass  # `_repair` finds the bad field
     else:
         # Each field is the given string itself (`is`), unless Article had to drop characters of it.
-        get = found.get
-        if (
-            made.title is get("title")
-            and made.url is get("url")
-            and made.publication is get("publication")
-            and made.language is get("language")
-            and made.byline is get("byline")
-        ):
+        if all(getattr(made, field) is found.get(field) for field in SHORT_FIELDS):
             return made, ()
     return _repair(found)
 

@@ -56,8 +56,6 @@ class RejectsFile:
     def __init__(self, path: str | Path, source: str | Path | None = None) -> None:
         self.path = Path(path)
         self.at = datetime.now(UTC).isoformat(timespec="seconds")
-        self.count = 0  # refused records written by this object
-        self.repaired = 0  # repairs written by this object
         self._file: TextIO | None = None
         if self.path.is_dir():
             raise InputError(f"{path} is a directory; name a file for the refused lines")
@@ -77,10 +75,6 @@ class RejectsFile:
         except OSError as error:
             why = f"cannot be written: {error.strerror}; name a different file"
             raise InputError(f"{self.path}: a refused line {why}") from None
-        if isinstance(item, Reject):
-            self.count += 1
-        else:
-            self.repaired += 1
 
     def _refuse_others(self, source: str | Path | None) -> None:
         try:

@@ -95,10 +95,9 @@ class LoadReport(Answer):
     understood: Understanding | None = None
 
     def __str__(self) -> str:
-        lines = f"{self.lines:,} {'line' if self.lines == 1 else 'lines'}"
         return (
-            f"read {lines}: {self.new:,} new, {self.changed:,} changed, {self.same:,} same,"
-            f" {self.superseded:,} superseded, {self.refused:,} refused"
+            f"read {counted(self.lines, 'line')}: {self.new:,} new, {self.changed:,} changed,"
+            f" {self.same:,} same, {self.superseded:,} superseded, {self.refused:,} refused"
             + (f", {counted(self.lost_dates, 'date')} lost" if self.lost_dates else "")
         )
 

@@ -20,6 +20,9 @@ _MARKS = (  # Byte order marks, longest first, since the mark of UTF-32 begins w
 )
 _LONGEST_MARK = 4
 _MARK = "\ufeff".encode()
+# Python lists these as text encodings, but no document uses them.
+_UNUSED = frozenset({"charmap", "idna", "mbcs", "oem", "punycode", "undefined"})
+_SAMPLE = b"text"
 # Replaces bytes that cannot be decoded. It is invalid in UTF-8, so the record that has it is refused later.
 _NO_CHARACTER = "\udcff"
 
@@ -146,6 +149,19 @@ def check_encoding(name: str) -> str:
         usual = "cp1252, utf-16, latin-1, cp1250, cp1251, mac_roman"
         raise InputError(f"unknown encoding '{name}'; usual ones are {usual}") from None
     return UTF8 if codecs.lookup(name).name == "utf-8" else name
+
+
+def text_codec(name: str) -> str | None:
+    """Return Python's name for a text encoding; None if there is no text encoding of this name."""
+    try:
+        found = codecs.lookup(name).name
+        if found in _UNUSED or "escape" in found:  # For example unicode_escape, for Python source
+            return None
+        _SAMPLE.decode(found, "replace")  # LookupError if the codec is not for texts, such as zlib
+        codecs.getincrementaldecoder(found)("replace").decode(_SAMPLE)
+    except (LookupError, ValueError):
+        return None
+    return found
 
 
 def guess_encoding(sample: bytes) -> str:

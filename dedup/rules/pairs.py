@@ -5,21 +5,21 @@ Keep the operations of `pair.py` in the same order: both modules must give equal
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from dedup.base.numbers import NO_PAIRS, Columns, Counts, Flags, Groups, Pairs, Shares, distinct, ranges, runs
+from dedup.base.numbers import Columns, Counts, Flags, Groups, Pairs, Shares, distinct, runs
 from dedup.base.settings import Settings
+from dedup.rules import keys
 from dedup.rules.marks import OrderKey
 from dedup.rules.pair import DAY, Rule, Scores
 from dedup.text.damaged import print_jaccards
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import jaccards
 
-INTERSECTED_AT_ONCE = 100_000  # Maximum number of pairs of sentence sets to intersect per step
 WORK_AT_ONCE = 4_000_000  # Maximum number of pairs in memory before repeated pairs are dropped: 64 MB
 SCORED_AT_ONCE = 25_600_000  # Maximum bytes of signatures per step: 100,000 pairs, about 100 MB
 
@@ -200,21 +200,18 @@ class FingerprintArrays:
         self._published = np.array([0] * len(fingerprints) if published is None else published, np.int64)
         self._buckets = _Sets(() if f is None else f.buckets for f in fingerprints)
         self._contents = _Sets(() if f is None else (f.content_hash,) for f in fingerprints)
-        self._banded = np.array([f is not None and len(f.buckets) > 0 for f in fingerprints], np.bool_)
-        width = max((len(f.buckets) for f in fingerprints if f is not None), default=0)
-        self._bands = np.zeros((len(fingerprints), width), np.int64)
         self._shingles = np.array([0 if f is None else f.shingle_count for f in fingerprints], np.int32)
         size = max((len(f.signature) for f in fingerprints if f is not None), default=0)
         self._signatures = np.zeros((len(fingerprints), size), np.uint8)
         for i, fingerprint in enumerate(fingerprints):
             if fingerprint is not None and len(fingerprint.signature):
                 self._signatures[i] = fingerprint.signature
-            if fingerprint is not None and fingerprint.buckets:
-                self._bands[i] = fingerprint.buckets
 
     def candidates(self) -> Pairs:
         """Return the pairs that share a sentence, a bucket key or the content hash; shape (m, 2)."""
-        return _distinct([*self._sentences.meeting(), *self._buckets.meeting(), *self._contents.meeting()])
+        sets = (self._sentences, self._buckets, self._contents)
+        later, earlier = keys.pair(distinct(np.concatenate([found.codes for found in sets])))
+        return np.stack([earlier, later], axis=1)[np.lexsort((later, earlier))]
 
     def score(self, pairs: Pairs, settings: Settings) -> Scored:
         """Return the scores of pairs. If a text is unreadable, all scores of its pairs are 0."""
@@ -235,70 +232,44 @@ class FingerprintArrays:
             signatures=(self._signatures[a], self._signatures[b]),
             published=(self._published[a], self._published[b]),
             same_content=self._contents.shared(pairs) > 0,
-            same_bucket=self._same_bucket(pairs),
+            same_bucket=self._buckets.shared(pairs) > 0,
         )
-
-    def _same_bucket(self, pairs: Pairs) -> Flags:
-        """Return, for each pair, whether any bucket key is equal."""
-        a, b = pairs.T
-        # First compare keys of the same band, which is fast; then also find equal keys of different bands.
-        found: Flags = (self._bands[a] == self._bands[b]).any(axis=1) & self._banded[a] & self._banded[b]
-        rest = np.flatnonzero(~found)
-        found[rest] = self._buckets.shared(pairs[rest]) > 0
-        return found
 
 
 class _Sets:
-    """Sets of hashes, one per article, and their intersections."""
+    """Sets of hashes, one per article, and the sizes of the intersections of all pairs of sets.
 
-    def __init__(self, sets: Iterator[Collection[int]] | Sequence[Collection[int]]) -> None:
+    Attributes:
+        codes: shape (m,), ascending: the pairs of sets with a common member; see `keys.code`.
+    """
+
+    def __init__(self, sets: Iterable[Collection[int]]) -> None:
         members = [distinct(np.fromiter(items, np.int64, len(items))) for items in sets]
+        size = len(members)
         self.sizes: Counts = np.array([len(found) for found in members], np.int32)
-        self._starts = np.concatenate([[0], np.cumsum(self.sizes, dtype=np.int64)])
-        flat = np.concatenate(members) if members else np.empty(0, np.int64)
-        names, self._codes = np.unique(flat, return_inverse=True)
-        self._width = max(len(names), 1)
-        owner = np.repeat(np.arange(len(members), dtype=np.int64), self.sizes)
-        self._entries = owner * self._width + self._codes  # Sorted, since the members of each set are sorted
-        order = np.argsort(self._codes, kind="stable")
-        self._by_code, self._codes_sorted = owner[order], self._codes[order]
+        hashes = np.concatenate([np.empty(0, np.int64), *members])
+        groups = keys.Groups(
+            keys.shared(hashes, np.repeat(np.arange(size, dtype=np.int32), self.sizes)), size
+        )
+        codes, counts, start = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
+        while start < size:
+            stop = start + max(1, int(np.searchsorted(groups.work(start), WORK_AT_ONCE, side="right")))
+            found = np.sort(groups.earlier(start, stop, np.ones(size, np.bool_)))
+            starts, lengths = runs(found)
+            codes.append(found[starts])
+            counts.append(lengths)
+            start = stop
+        self.codes, self._counts = np.concatenate(codes), np.concatenate(counts)
 
     def shared(self, pairs: Pairs) -> Counts:
         """Return the number of common members of each pair of sets; shape (m,)."""
+        wanted = keys.code(pairs.max(axis=1), pairs.min(axis=1))
+        at = np.searchsorted(self.codes, wanted)
+        known = at < len(self.codes)
+        known[known] = self.codes[at[known]] == wanted[known]
         found = np.zeros(len(pairs), np.int32)
-        for start in range(0, len(pairs), INTERSECTED_AT_ONCE):
-            part = pairs[start : start + INTERSECTED_AT_ONCE].astype(np.int64)
-            swap = self.sizes[part[:, 0]] > self.sizes[part[:, 1]]
-            small, large = np.where(swap, part[:, 1], part[:, 0]), np.where(swap, part[:, 0], part[:, 1])
-            counts = self.sizes[small]
-            row = np.repeat(np.arange(len(part)), counts)
-            wanted = large[row] * self._width + self._codes[ranges(self._starts[small], counts)]
-            at = np.searchsorted(self._entries, wanted)
-            hit = at < len(self._entries)
-            hit[hit] = self._entries[at[hit]] == wanted[hit]
-            found[start : start + len(part)] = np.bincount(row[hit], minlength=len(part))
+        found[known] = self._counts[at[known]]
         return found
-
-    def meeting(self) -> Iterator[Pairs]:
-        """Yield arrays of pairs of sets with a common member; several arrays can contain the same pair."""
-        starts, sizes = runs(self._codes_sorted)
-        group_end = np.repeat(starts + sizes, sizes)
-        later = group_end - np.arange(len(group_end)) - 1  # Number of group members after each entry
-        steps = np.concatenate([[0], np.cumsum(later)])
-        start = 0
-        while start < len(later):
-            stop = max(start + 1, int(np.searchsorted(steps, steps[start] + WORK_AT_ONCE, side="right")) - 1)
-            counts = later[start:stop]
-            entries = np.arange(start, stop)
-            one, other = np.repeat(entries, counts), ranges(entries + 1, counts)
-            yield _distinct([np.stack([self._by_code[one], self._by_code[other]], axis=1)])
-            start = stop
-
-
-def _distinct(parts: Sequence[npt.NDArray[np.int32]] | Sequence[Bigints]) -> Pairs:
-    pairs = np.concatenate([NO_PAIRS, *parts]).astype(np.int64)
-    codes = distinct(pairs[:, 0] << 32 | pairs[:, 1])
-    return np.stack([codes >> 32, codes & 0xFFFFFFFF], axis=1).astype(np.int32)
 
 
 def stories(orders: Sequence[OrderKey], scored: Scored, duplicates: Flags) -> Groups:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from dedup.db.database import Cursor, Database
-from dedup.settling.locked import run_locked
+from dedup.db.database import Cursor, Database, run_locked
 from dedup.store import rulebooks
 from dedup.store.rulebooks import AdoptionPlan
 

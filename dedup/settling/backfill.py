@@ -22,13 +22,12 @@ from dedup.base.machine import BATCH_ARTICLES, EngineName
 from dedup.base.progress import Both, Progress, SilentProgress, timed
 from dedup.base.settings import Settings
 from dedup.db.connection import next_batch
-from dedup.db.database import Cursor, Database
+from dedup.db.database import Cursor, Database, run_locked
 from dedup.runs.heartbeat import Heartbeat
 from dedup.runs.runs import Run, RunCounts
 from dedup.settling import choice, segments
 from dedup.settling.adopt import adopt
 from dedup.settling.fingerprinting import Counts, Fingerprinting, PoolOptions, analyze, make_stuck_error
-from dedup.settling.locked import run_locked
 from dedup.settling.memory.run import MemoryRun
 from dedup.settling.memory.snapshot import Cache
 from dedup.settling.pool import Factory, make_function

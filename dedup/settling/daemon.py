@@ -114,9 +114,7 @@ class Daemon:
             return self._back_off()
         except (DatabaseError, MachineError) as error:
             if not self._down:
-                log.warning(
-                    "%s; waiting for it", error, extra={"event": "down", "error": type(error).__name__}
-                )
+                _warn_down(error)
             return self._back_off()
         if self._down:
             log.info("working again after %d failed attempts", self._down, extra={"event": "up"})
@@ -188,7 +186,14 @@ class Daemon:
         with self._database.transaction() as cursor:
             other = runs.find_current(cursor, "worker")
         if other and not other.gone:
-            self._stand_by(other)
+            if self._other != other.id:
+                log.info("standing by: a run is at work %s", other, extra={"event": "standing by"})
+                self._other, self._stuck = other.id, False
+            if other.stuck and not self._stuck:
+                minutes = other.still_seconds / 60
+                words = "the run has made no progress for %.0f minutes: %s"
+                log.warning(words, minutes, other, extra={"event": "stuck"})
+                self._stuck = True
             return False
         heartbeat = Heartbeat(self._database, "worker")
         try:
@@ -206,17 +211,6 @@ class Daemon:
         self._heartbeat, self._worked_at, self._other = heartbeat, now, None
         return True
 
-    def _stand_by(self, other: runs.Run) -> None:
-        if self._other != other.id:
-            log.info("standing by: a run is at work %s", other, extra={"event": "standing by"})
-            self._other, self._stuck = other.id, False
-        if other.stuck and not self._stuck:
-            minutes = other.still_seconds / 60
-            log.warning(
-                "the run has made no progress for %.0f minutes: %s", minutes, other, extra={"event": "stuck"}
-            )
-            self._stuck = True
-
     def _run_round(self) -> bool:
         assert self._heartbeat
         report = BackfillReport()
@@ -225,18 +219,15 @@ class Daemon:
             progress, stop = SilentProgress(), self._stop
             BackfillRun(self._database, report, self._heartbeat, self._options, progress, stop).run()
         finally:
-            self._log_report(report, time.monotonic() - started)
+            for line in report.problems:
+                if line not in self._problems:
+                    log.warning("%s", line, extra={"event": "attached table"})
+            self._problems = report.problems
+            if report.settled or report.fingerprinted or report.failed or report.archived:
+                logs.settled(report, time.monotonic() - started)
         self._heartbeat.engine = None
         self._heartbeat.start("waiting for articles", 0)
         return bool(report.settled or report.fingerprinted or report.failed)
-
-    def _log_report(self, report: BackfillReport, seconds: float) -> None:
-        for line in report.problems:
-            if line not in self._problems:
-                log.warning("%s", line, extra={"event": "attached table"})
-        self._problems = report.problems
-        if report.settled or report.fingerprinted or report.failed or report.archived:
-            logs.settled(report, seconds)
 
     def _update_worker(self, now: float, *, idle: bool) -> None:
         session = self._listener.session()
@@ -281,11 +272,13 @@ def wait_for_database(
             raise
         except DatabaseError as error:
             if not failures:
-                log.warning(
-                    "%s; waiting for it", error, extra={"event": "down", "error": type(error).__name__}
-                )
+                _warn_down(error)
             until = time.monotonic() + back_off(*down, failures)
             failures += 1
             while not stop() and time.monotonic() < until:
                 time.sleep(0.1)
     return None
+
+
+def _warn_down(error: DedupError) -> None:
+    log.warning("%s; waiting for it", error, extra={"event": "down", "error": type(error).__name__})

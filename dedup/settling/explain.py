@@ -107,7 +107,11 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
         compared = ComparedPair(first.mark, second.mark, profiles, rulebook.settings, pin)
         if letters := compared.find_misread():
             # Nearly every sentence has a misread letter, so single letters are compared, not sentences.
-            differing = [*_compare_letters(first.text, second.text)]
+            rows = align_letters(reflowed(first.text), reflowed(second.text))
+            sides = [(row.a, row.b) for row in rows if not row.same]
+            differing = [
+                DifferingSentence(*(side.segments if side else None for side in pair)) for pair in sides
+            ]
     return Explanation(
         decision=_explain_missing(first, second) or (compared.describe_decision() if compared else ""),
         earlier=first.summarize(common),
@@ -119,12 +123,6 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
         related=compared.related if compared else None,
         why_not=tuple(compared.explain_why_not()) if compared else (),
     )
-
-
-def _compare_letters(earlier: str, later: str) -> Iterator[DifferingSentence]:
-    for row in align_letters(reflowed(earlier), reflowed(later)):
-        if not row.same:
-            yield DifferingSentence(*(side.segments if side else None for side in (row.a, row.b)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,13 +84,27 @@ def make_verdict(source_id: str | None, mark: Mark, found: Sequence[Partner], un
     duplicate = mark.status is Status.DUPLICATE
     behind = Relation.DUPLICATE if duplicate else Relation.SIMILAR
     names = {article_id: order[1].decode() for order, article_id, _ in found}
+    matches = (
+        Match(
+            names[article_id],
+            relation.relation.value,
+            relation.rule.value,
+            relation.scores.score,
+            relation.scores.sentence_jaccard,
+            relation.scores.signature_jaccard,
+            relation.scores.containment,
+        )
+        for _, article_id, relation in found
+        if relation.relation is behind
+    )
+    ranked = sorted(matches, key=lambda match: (-match.score, match.id.encode()))
     return Verdict(
         source_id,
         mark.status.value,
         names[mark.duplicate_of] if mark.duplicate_of is not None else None,
         mark.score,
         mark.reason,
-        _rank_matches(f for f in found if f[2].relation is behind),
+        tuple(ranked[:MATCHES_LIMIT]),
         unsettled,
     )
 
@@ -130,20 +144,4 @@ def _make_row(made: Fingerprint, order: OrderKey, published: int) -> Fingerprint
         signature=made.signature,
         buckets=bigints(made.buckets),
         shingle_count=made.shingle_count,
-    )
-
-
-def _rank_matches(found: Iterable[Partner]) -> tuple[Match, ...]:
-    ranked = sorted(found, key=lambda f: (-f[2].scores.score, f[0][1]))
-    return tuple(
-        Match(
-            order[1].decode(),
-            relation.relation.value,
-            relation.rule.value,
-            relation.scores.score,
-            relation.scores.sentence_jaccard,
-            relation.scores.signature_jaccard,
-            relation.scores.containment,
-        )
-        for order, _, relation in ranked[:MATCHES_LIMIT]
     )

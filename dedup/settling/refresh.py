@@ -13,8 +13,7 @@ from functools import partial
 from itertools import islice
 
 from dedup.db.arrays import Bigints
-from dedup.db.database import Cursor, Database
-from dedup.settling.locked import run_locked
+from dedup.db.database import Cursor, Database, run_locked
 from dedup.store import articles, common_sentences
 from dedup.store.common_sentences import CommonChange, SentenceCount
 from dedup.store.rulebooks import Rulebook

@@ -2,9 +2,9 @@
 
 An entry is a key with an article id. A segment never changes. A merge joins the recent entries with the
 smallest segment, then with the next larger one, and so on, while a segment has at most `MERGED_SIZE` times
-the entries joined so far. So a merge writes at most `MERGED_SIZE` + 1 entries per entry joined last, and a
-look-up in n entries searches about log(n / RECENT_ENTRIES) / log(MERGED_SIZE) merged segments, 3 among a
-million articles. A merge drops outdated entries.
+the entries joined so far. A merge drops outdated entries. It writes at most `MERGED_SIZE` + 1 times the
+entries that it had joined before the last segment. Among n entries a look-up searches about
+log(n / RECENT_ENTRIES) / log(MERGED_SIZE) merged segments: 3 for a million articles.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ import numpy as np
 from dedup.base.errors import BusyError
 from dedup.base.numbers import Flags, distinct
 from dedup.db.arrays import Bigints, bigints
-from dedup.db.database import Cursor, Database, prefer_indexes
-from dedup.settling.locked import run_locked
+from dedup.db.database import Cursor, Database, prefer_indexes, run_locked
 from dedup.store import key_segments, memory_engine
 from dedup.store.fingerprints import Target
 from dedup.store.key_segments import KeySegment

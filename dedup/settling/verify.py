@@ -16,21 +16,27 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+import psycopg
+
+from dedup.attach import attachments, drift, outbox
+from dedup.attach.attachments import Attachment
+from dedup.attach.comparing import savepoint
+from dedup.attach.outbox import Differing, UnfitError
 from dedup.base.answer import Answer, plain
 from dedup.base.progress import Progress, SilentProgress
 from dedup.base.words import counted
-from dedup.db.database import Cursor, Database
+from dedup.db.database import Cursor, Database, run_locked
 from dedup.rules.common import effective_stories, is_common
 from dedup.rules.marks import Mark, Pair, Partner, Status, best_match, decide, kept_originals, kept_similar
 from dedup.rules.pair import Profile, Relation, relate
-from dedup.settling.locked import run_locked
-from dedup.settling.verify_attached import BLOCK_ARTICLES, FIRST, check_attached
 from dedup.store import articles, bookkeeping, common_sentences, credits, rulebooks, snapshots
 from dedup.store.bookkeeping import Healing, Repairs
 from dedup.store.rulebooks import Rulebook
 from dedup.store.snapshots import StoredArticle
 from dedup.text.fingerprint import TextTask, UnreadableError
 
+BLOCK_ARTICLES = 5_000  # Articles checked per pass over all canonical articles; about 100 MB of memory
+FIRST = "run `dedup backfill` first"
 REPAIRED_AT_ONCE = 1_000  # Articles repaired in one transaction under the settle lock
 UNREADABLE = "unreadable"  # Reasons begin with this word if no worker could fingerprint the text
 DIFFERENCES_SHOWN = 100  # Maximum number of differences that are listed; further ones are only counted
@@ -107,7 +113,7 @@ def verify(
             result.articles += len(block)
             unsettled += len(block) - len(settled)
             shown.advance(len(block))
-        check_attached(cursor, result)
+        _check_attached(cursor, result)
         if unsettled:
             result.skip(f"the marks of {counted(unsettled, 'pending or stale article')}; {FIRST}")
         if credited.unread:
@@ -329,3 +335,46 @@ def _get_keys(profile: Profile) -> Iterator[int]:
 def _describe_mark(mark: Mark) -> str:
     extra = "" if mark.score is None else f" {mark.score:.4f}"
     return f"{mark.status.value}{extra}{f' ({mark.reason})' if mark.reason else ''}"
+
+
+def _check_attached(cursor: Cursor, result: Verification) -> None:
+    """Compare every row of attached tables with its article, and the marks in that row with stored marks."""
+    for attachment in attachments.list_active(cursor):
+        for line in drift.problems_of(cursor, attachment) or drift.held(attachment):
+            result.report(line, None)  # only a person can repair a change by the owner of the table
+            break
+        else:
+            noted = outbox.find_noted(cursor, attachment)
+            if noted is None:
+                result.skip(f"the rows of {attachment.shown}, which all wait to be read; {FIRST}")
+                continue
+            if noted:
+                result.skip(f"{counted(len(noted), 'row')} of {attachment.shown} that changed; {FIRST}")
+            _check_rows(cursor, attachment, noted, result)
+            if refused := outbox.count_refused(cursor, attachment):
+                result.skip(f"{counted(refused, 'row')} of {attachment.shown} that cannot be articles")
+
+
+def _check_rows(cursor: Cursor, attachment: Attachment, noted: set[str], result: Verification) -> None:
+    unseen = 0
+    for differing in (outbox.find_changed, outbox.find_gone):
+        found: Differing | None = None
+        while found is None or found.last is not None:
+            try:
+                with savepoint(cursor, attachment):
+                    found = differing(cursor, attachment, found, BLOCK_ARTICLES)
+            except UnfitError as error:
+                result.report(str(error), None)
+                return
+            except psycopg.errors.InsufficientPrivilege:
+                result.skip(f"the rows of {attachment.shown}, which only a worker or the owner may read")
+                return
+            for source_id, matter in found.rows:
+                if source_id in noted:
+                    continue
+                if attachment.changed is None and attachment.every is None:
+                    result.report(f"{source_id}: {matter}", Healing.TABLES)
+                else:
+                    unseen += 1
+    if unseen:  # not reported as differences, since the next sync reads these rows
+        result.skip(f"{counted(unseen, 'row')} of {attachment.shown} that changed; run `dedup sync` first")

@@ -21,8 +21,7 @@ from dedup.base.errors import InputError
 from dedup.base.progress import Progress
 from dedup.base.settings import WINDOW_FORM, Settings, window_days
 from dedup.base.times import parse_time
-from dedup.db.database import Cursor, Database
-from dedup.settling.locked import run_locked
+from dedup.db.database import Cursor, Database, run_locked
 from dedup.store import rulebooks, window
 from dedup.store.rulebooks import Rulebook
 

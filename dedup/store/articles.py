@@ -12,9 +12,8 @@ from typing import Any
 
 import psycopg
 
-from dedup.base.article import ARTICLE_FIELDS, Article, TextTask, storable
+from dedup.base.article import ARTICLE_FIELDS, Article, TextTask, kept_json, storable
 from dedup.base.errors import InputError
-from dedup.base.kept import as_json
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.database import Cursor, hold_settle_lock, one_column, one_row
 from dedup.db.statements import Statements
@@ -70,7 +69,7 @@ def _column_values(articles: Collection[Article]) -> dict[str, Any]:
 def article_values(article: Article) -> dict[str, Any]:
     """Return the fields of an article as parameters of an SQL statement."""
     values = {name: getattr(article, name) for name in ARTICLE_FIELDS}
-    return values | {"text": storable(article.text), "kept": as_json(article.kept)}
+    return values | {"text": storable(article.text), "kept": kept_json(article.kept)}
 
 
 def _insert(cursor: Cursor, values: dict[str, Any], given: int) -> int:

@@ -111,8 +111,7 @@ class Repairs:
 
 def settle_again(cursor: Cursor, ids: Collection[int], *, fingerprint: bool = False) -> None:
     """Make settled articles stale, so that they are settled again. Needs the settle lock. `fingerprint`: also
-    drop the fingerprints of all these articles, and make failed articles pending.
-    """
+    drop the fingerprints of all these articles, and make failed articles pending."""
     # A mark cannot point to an original that is gone, so duplicates without an original become pending.
     cursor.execute(_sql("unmark_without_original"), {"ids": bigints(ids)})
     if fingerprint:

@@ -44,8 +44,7 @@ class CommonChange:
 
 def take_changes(cursor: Cursor) -> tuple[bool, Bigints, int]:
     """Return whether every sentence must be counted, the ids of the changes that are not counted yet, and an
-    estimate of the number of fingerprints. Pass the ids to `finish`.
-    """
+    estimate of the number of fingerprints. Pass the ids to `finish`."""
     row = one_row(cursor, _sql("waiting_changes"))
     return row[0], row[1], row[2]
 

@@ -53,8 +53,7 @@ def marks(
 ) -> Iterator[MarkRow]:
     """Yield marks in the order of source_id. `since`: only marks of articles published at this time or
     later; if the time of publication is unknown, the time of storing counts. `kept`: include the caller's
-    own columns. Raises InputError: an unknown status.
-    """
+    own columns. Raises InputError: an unknown status."""
     statuses = get_args(StatusName)
     if status is not None and status not in statuses:
         raise InputError(f"there is no status {status!r}; there are {', '.join(statuses)}")

@@ -68,8 +68,7 @@ class StoredMarks(Columns):
 
 def begin(cursor: Cursor, run: int, *, loading: bool) -> None:
     """Record that a run of the memory engine begins. Needs the settle lock. `loading`: the run will store
-    fingerprints, whose sentences no trigger notes, so all sentences must be counted again.
-    """
+    fingerprints, whose sentences no trigger notes, so all sentences must be counted again."""
     cursor.execute(_sql("begin"), {"run": run, "loading": loading})
     cursor.execute(_sql("forget_changes"))
     # An interrupted run may have left fingerprints. Only fingerprints of present texts can still be used.
@@ -121,8 +120,7 @@ def publish(cursor: Cursor) -> None:
 
 def read_order(cursor: Cursor, settings: Settings) -> tuple[Bigints, Bigints, Bigints, datetime | None]:
     """Return ids, revisions and `marks.published_second`, in canonical order, of all articles that have a
-    fingerprint of their present text. Also return the time of the last article.
-    """
+    fingerprint of their present text. Also return the time of the last article."""
     row = one_row(cursor, _sql("order"), order_parameters(settings))
     return np.asarray(row[0]), np.asarray(row[1]), np.asarray(row[2]), row[3]
 

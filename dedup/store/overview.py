@@ -59,21 +59,13 @@ class Overview(Answer):
     database_bytes: int
 
 
-_OVERVIEW = (
-    *("unfingerprinted", "stale", "stories_with_copies", "similar_pairs", "common_sentences"),
-    *("sentence_pins", "pair_pins", "horizon", "archived", "uncounted"),
-    *("last_marked_at", "fingerprint_revision", "unicode_version", "database_bytes", "text_bytes"),
-)
-"""Columns of the statement `overview`."""
-
-
 def overview(cursor: Cursor) -> Overview:
     """Return counts of statuses, limits and failures, sizes of tables, and the state of the corpus."""
     names = ("statuses", "limits", "failures")
     counts, limits, failures = (dict(cursor.execute(_sql(name)).fetchall()) for name in names)
     sizes = table_sizes(cursor)
     row = one_row(cursor, _sql("overview"))
-    found = dict(zip(_OVERVIEW, row, strict=True))
+    found = dict(zip((column.name for column in cursor.description or ()), row, strict=True))
     run = runs.find_current(cursor, "backfill")
     holder = cursor.execute(_sql("holder")).fetchone()
     return Overview(

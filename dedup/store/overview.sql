@@ -3,22 +3,24 @@
 -- name: overview
 -- Return the state of a corpus in one row, for `dedup status`.
 SELECT (SELECT count(*) FROM dedup.marked_article a WHERE (a.status = 'pending' OR a.stale) AND NOT EXISTS (
-            SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id AND f.revision = a.revision)),
-       (SELECT count(*) FROM dedup.article_mark WHERE stale),
-       (SELECT count(DISTINCT duplicate_of) FROM dedup.article_mark WHERE duplicate_of IS NOT NULL),
-       (SELECT count(*) FROM dedup.match WHERE relation = 'similar'),
-       (SELECT count(*) FROM dedup.common_sentence),
-       (SELECT count(*) FROM dedup.sentence_pin),
-       (SELECT count(*) FROM dedup.pair_pin),
-       (SELECT horizon FROM dedup.corpus_state),
-       (SELECT count(*) FROM dedup.article_mark WHERE archived),
-       (SELECT recount_all OR EXISTS (SELECT FROM dedup.sentence_change) FROM dedup.corpus_state),
-       (SELECT max(marked_at) FROM dedup.article_mark),
-       (SELECT algorithm_revision FROM dedup.corpus_state),
-       (SELECT unicode_version FROM dedup.corpus_state),
-       pg_database_size(current_database()),
+            SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id AND f.revision = a.revision))
+            AS unfingerprinted,
+       (SELECT count(*) FROM dedup.article_mark WHERE stale) AS stale,
+       (SELECT count(DISTINCT duplicate_of) FROM dedup.article_mark WHERE duplicate_of IS NOT NULL)
+            AS stories_with_copies,
+       (SELECT count(*) FROM dedup.match WHERE relation = 'similar') AS similar_pairs,
+       (SELECT count(*) FROM dedup.common_sentence) AS common_sentences,
+       (SELECT count(*) FROM dedup.sentence_pin) AS sentence_pins,
+       (SELECT count(*) FROM dedup.pair_pin) AS pair_pins,
+       (SELECT horizon FROM dedup.corpus_state) AS horizon,
+       (SELECT count(*) FROM dedup.article_mark WHERE archived) AS archived,
+       (SELECT recount_all OR EXISTS (SELECT FROM dedup.sentence_change) FROM dedup.corpus_state) AS uncounted,
+       (SELECT max(marked_at) FROM dedup.article_mark) AS last_marked_at,
+       (SELECT algorithm_revision FROM dedup.corpus_state) AS fingerprint_revision,
+       (SELECT unicode_version FROM dedup.corpus_state) AS unicode_version,
+       pg_database_size(current_database()) AS database_bytes,
        -- The bytes of the texts as stored: compressed, without the overhead of pages.
-       (SELECT coalesce(sum(pg_column_size(text)), 0)::bigint FROM dedup.article)
+       (SELECT coalesce(sum(pg_column_size(text)), 0)::bigint FROM dedup.article) AS text_bytes
 
 -- name: common_sentences
 -- Return the common and the pinned sentences, in descending order of effective stories.

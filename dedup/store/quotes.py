@@ -41,8 +41,7 @@ def schedule(cursor: Cursor, minutes: int, outlets: int) -> None:
 
 def due(cursor: Cursor) -> int | None:
     """Return the minimum number of outlets of a quote if a count is due, and record that the count begins.
-    Return None if no count is due, or if another worker has begun the count.
-    """
+    Return None if no count is due, or if another worker has begun the count."""
     row = cursor.execute(_sql("due")).fetchone()
     return row[0] if row else None
 

@@ -77,14 +77,3 @@ def _train_batch(trainer: punkt.PunktTrainer, counts: Counter[str], batch: list[
     text = "\n\n".join(batch)
     trainer.train(text, finalize=False)
     counts.update(token.type for token in trainer._tokenize_words(text))
-
-
-def to_nltk(model: PunktModel) -> punkt.PunktParameters:
-    """Convert a model to NLTK's class `PunktParameters`."""
-    parameters = punkt.PunktParameters()
-    parameters.abbrev_types = set(model.abbrev_types)
-    parameters.collocations = set(model.collocations)
-    parameters.sent_starters = set(model.sent_starters)
-    # Use a Counter: NLTK's defaultdict would store every unknown word that is looked up.
-    parameters.ortho_context = Counter(model.ortho_context)
-    return parameters

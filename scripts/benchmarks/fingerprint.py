@@ -13,6 +13,7 @@ import argparse
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
@@ -28,10 +29,10 @@ from dedup.text.clean import blocks, glued_blocks
 from dedup.text.fingerprint import BATCH_CHARACTERS, Fingerprinter, TextTask, UnreadableError
 from dedup.text.hashing import Hasher
 from dedup.text.normalize import normalised
-from dedup.text.punkt import english
+from dedup.text.punkt import PunktModel, english
 from dedup.text.sentences import SentenceSplitter
 from dedup.text.signature import buckets, minhash_many
-from dedup.text.training import punkt, to_nltk
+from dedup.text.training import punkt
 
 FILE = Path(__file__).parents[3] / "shared" / "data" / "reuters_web_2006_2010.jsonl.gz"
 ARTICLES = 2_000
@@ -169,6 +170,17 @@ def alone(texts: list[str]) -> Steps:
                 continue
 
     return {"all of it": best(each, 3)}
+
+
+def to_nltk(model: PunktModel) -> punkt.PunktParameters:
+    """Convert a model to NLTK's class `PunktParameters`."""
+    parameters = punkt.PunktParameters()
+    parameters.abbrev_types = set(model.abbrev_types)
+    parameters.collocations = set(model.collocations)
+    parameters.sent_starters = set(model.sent_starters)
+    # Use a Counter: NLTK's defaultdict would store every unknown word that is looked up.
+    parameters.ortho_context = Counter(model.ortho_context)
+    return parameters
 
 
 def beside_nltk(texts: list[str]) -> float:

@@ -74,7 +74,8 @@ def test_the_schema_is_the_one_described(fresh: Database) -> None:
     with fresh.transaction() as cursor:
         found = objects.describe(cursor)
     if os.environ.get("DEDUP_REWRITE_SCHEMA"):
-        (revision.folder() / "schema.sql").write_text(objects.format_objects(found), "utf-8")
+        text = "".join(f"--- {kind} {name}\n{statement};\n" for kind, name, statement in found)
+        (revision.folder() / "schema.sql").write_text(text, "utf-8")
         objects.expected.cache_clear()
     with fresh.transaction() as cursor:
         changes = [str(each) for each in objects.differences(cursor)]

@@ -10,8 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from dedup.base.article import ARTICLE_FIELDS, Article
-from dedup.base.kept import as_json
+from dedup.base.article import ARTICLE_FIELDS, Article, kept_json
 
 FIRST = datetime(2020, 11, 10, 8, tzinfo=UTC)
 WORDS = (
@@ -67,7 +66,7 @@ def rows(found: list[Article], names: dict[str, str]) -> list[dict[str, Any]]:
     asks for."""
     return [
         {names[name]: getattr(a, name) for name in ARTICLE_FIELDS}
-        | {names["kept"]: as_json(a.kept), "Section": "Local"}
+        | {names["kept"]: kept_json(a.kept), "Section": "Local"}
         for a in found
     ]
 

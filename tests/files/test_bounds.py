@@ -10,8 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dedup.base.article import Article
-from dedup.base.kept import KEPT_NAMES
+from dedup.base.article import KEPT_NAMES, Article
 from dedup.files import naming, parquet
 from dedup.files.parquet_pages import find_largest_page
 from dedup.files.readers import Reject, read_articles

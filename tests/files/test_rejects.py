@@ -25,7 +25,6 @@ def test_rejects_are_written_with_their_reasons(tmp_path: Path) -> None:
         rejects.write(Reject("a.parquet", 4, "no", 'x\ud800"\n'))
         rejects.write(Reject("b\udcff.jsonl", 5, EARLY, None, 2_000_000, "b5"))
         rejects.write(Repair("a.jsonl", 6, "a6", "title", "title is a number: taken as text", "7"))
-        assert (rejects.count, rejects.repaired) == (3, 1)
     rows = [json.loads(text) for text in path.read_bytes().splitlines()]
     assert [row.pop("at") for row in rows] == [rejects.at] * 4
     assert rows == [
@@ -41,9 +40,8 @@ def test_rejects_are_written_with_their_reasons(tmp_path: Path) -> None:
 
 
 def test_a_clean_load_leaves_no_rejects_file(tmp_path: Path) -> None:
-    with RejectsFile(tmp_path / "r.jsonl") as rejects:
+    with RejectsFile(tmp_path / "r.jsonl"):
         pass
-    assert rejects.count == 0
     assert not (tmp_path / "r.jsonl").exists()
 
 
@@ -53,7 +51,6 @@ def test_rejects_are_appended_never_overwritten(tmp_path: Path) -> None:
     for number in (1, 2):
         with RejectsFile(path) as rejects:
             rejects.write(Reject("a", number, "no", b""))
-            assert rejects.count == 1
     first, *others = path.read_bytes().splitlines()
     assert first == b'{"at": "a run that was killed'
     assert [json.loads(text)["line"] for text in others] == [1, 2]

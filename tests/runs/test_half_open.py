@@ -110,13 +110,13 @@ def test_a_statement_that_takes_long_is_waited_for(
     monkeypatch.setattr(connection_module, "ASK_AGAIN_SECONDS", 0.05)
     monkeypatch.setattr(connection_module, "DOUBT_SECONDS", 0.05)
     asked: list[bool] = []
-    works = Connection._works
+    ask = Connection._ask
 
-    def noted(self: Connection) -> bool:
-        asked.append(works(self))
+    def noted(self: Connection, statement: str) -> bool:
+        asked.append(ask(self, statement))
         return asked[-1]
 
-    monkeypatch.setattr(Connection, "_works", noted)
+    monkeypatch.setattr(Connection, "_ask", noted)
     with psycopg.connect(database.url) as other, database.transaction() as cursor:
         other.execute("SELECT pg_advisory_xact_lock(711)")
         found: list[object] = []

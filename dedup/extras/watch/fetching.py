@@ -26,8 +26,8 @@ from protego import Protego
 
 import dedup
 from dedup.base.article import storable
-from dedup.base.text_codecs import text_codec
 from dedup.extras.watch.reaching import FetchError, RequestLine, StoppedError, opened, parts_of, place
+from dedup.files.source import text_codec
 
 CONNECT_SECONDS, READ_SECONDS = 10.0, 20.0
 TOTAL_SECONDS = 60.0  # Maximum time for an answer with its redirects; a server may send it byte by byte

@@ -21,10 +21,9 @@ import numpy as np
 from dedup.base.errors import BusyError
 from dedup.base.progress import Progress
 from dedup.db.arrays import bigints
-from dedup.db.database import Cursor, Database, translate_errors
+from dedup.db.database import Cursor, Database, run_locked, translate_errors
 from dedup.settling import refresh, segments
 from dedup.settling.fingerprinting import analyze
-from dedup.settling.locked import run_locked
 from dedup.settling.memory import writing
 from dedup.settling.memory.snapshot import Cache, Snapshot, count_fitting
 from dedup.settling.memory.writing import Chunk, Plan, decide_all
