@@ -66,7 +66,9 @@ if TYPE_CHECKING:
     from dedup.store.stories import StoryArticle as StoryArticle
     from dedup.store.stories import StorySummary as StorySummary
     from dedup.store.verdicts import MarkedArticle as MarkedArticle
+    from dedup.store.versions import AdditionRow as AdditionRow
     from dedup.store.versions import AlterationRow as AlterationRow
+    from dedup.store.versions import RemovableRow as RemovableRow
 
 # Each name is imported at its first use, so that `dedup.rules` can be imported without SQLAlchemy.
 _HOMES = {
@@ -99,7 +101,7 @@ _HOMES = {
         "dedup.store.stories": "Reprints Story StoryArticle StorySummary",
         "dedup.extras.frames": "StoryExport",
         "dedup.store.verdicts": "MarkedArticle",
-        "dedup.store.versions": "AlterationRow",
+        "dedup.store.versions": "AdditionRow AlterationRow RemovableRow",
     }.items()
     for name in names.split()
 }

@@ -155,7 +155,7 @@ class Questions(OpenCorpus):
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> sentences.SentencesReport:
-        """Store altered and quoted sentences for the views `alteration` and `quote`; skip unchanged versions.
+        """Store sentences for the views `alteration`, `addition` and `quote`; skip unchanged versions.
 
         `outlets`: minimum number of outlets that share a quote. `every`: minutes after which
         a worker repeats this call; 0: stop the repetition. `stop`: called between transactions.
@@ -168,6 +168,22 @@ class Questions(OpenCorpus):
     def alterations(self) -> Iterator[kept_versions.AlterationRow]:
         """Yield the alterations that `keep_sentences` found, story by story, in bounded memory."""
         return kept_versions.alterations(self._database)
+
+    def additions(self) -> Iterator[kept_versions.AdditionRow]:
+        """Yield what each copy adds to its original, as `keep_sentences` found it, in bounded memory."""
+        return kept_versions.additions(self._database)
+
+    def removable(self) -> Iterator[kept_versions.RemovableRow]:
+        """Yield the copies that add nothing to their originals, in bounded memory; nothing is removed.
+
+        Stale copies, and copies that `keep_sentences` has not compared since the last change, are left out;
+        `uncompared_copies` counts the latter.
+        """
+        return kept_versions.removable(self._database)
+
+    def uncompared_copies(self) -> int:
+        """Count the copies whose present text `keep_sentences` has not compared with the original's."""
+        return self._transact(kept_versions.count_uncompared_copies)
 
     @property
     def browsing(self) -> Browsing:

@@ -104,7 +104,7 @@ def _export(
             raise InputError("--output cannot write a table; add --format jsonl or csv")
         output.table(what, columns, ([row[c] for c in columns] for row in rows), numbers, raw=raw)
         return
-    with _opened(to) as file:
+    with open_output(to) as file:
         if format_ == "csv":
             count = output.write_csv(rows, columns, file, raw=raw)
         else:
@@ -114,7 +114,7 @@ def _export(
 
 
 @contextmanager
-def _opened(path: Path | None) -> Iterator[TextIO]:
+def open_output(path: Path | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return

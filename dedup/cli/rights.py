@@ -11,7 +11,8 @@ _WORDS: tuple[Role, ...] = ("analyst", "reader", "worker")
 _TEXTS: tuple[Role, ...] = ("reader", "worker")
 
 MAY: Mapping[str, tuple[Role, ...]] = {
-    **dict.fromkeys(("marks", "matches", "stories", "changes", "runs", "pin list", "export stories"), _MARKS),
+    **dict.fromkeys(("marks", "matches", "stories", "changes", "runs", "removable"), _MARKS),
+    **dict.fromkeys(("pin list", "export stories"), _MARKS),
     **dict.fromkeys(("common", "quotes"), _WORDS),
     **dict.fromkeys(("show", "explain", "versions", "credits", "agencies", "report", "browse"), _TEXTS),
     **dict.fromkeys(("status", "metrics", "settings", "attachments", "export corpus"), _TEXTS),

@@ -1,0 +1,21 @@
+"""What a copy adds to its original: table compared_copy and view addition, which `dedup sentences` fills."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dedup.db.migrate import refuse_downgrade, run_file
+
+revision = "0031"
+down_revision = "0027"
+
+SQL = Path(__file__).parent.parent / "sql"
+
+
+def upgrade() -> None:
+    run_file(SQL / "additions.sql")
+    run_file(SQL / "closing.sql")
+
+
+def downgrade() -> None:
+    refuse_downgrade()
