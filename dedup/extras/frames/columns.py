@@ -34,7 +34,7 @@ _TYPES: Mapping[str, pa.DataType] = {
     "texts": pa.list_(pa.string()),
 }
 
-TableName: TypeAlias = Literal["stories", "duplicates", "matches", "marks"]
+TableName: TypeAlias = Literal["stories", "duplicates", "additions", "matches", "marks"]
 TABLE_NAMES: tuple[TableName, ...] = get_args(TableName)
 
 
@@ -56,6 +56,12 @@ SCHEMAS: Mapping[TableName, pa.Schema] = {
         " delay_seconds float, times_known bool, stale bool, score float, reason word,"
         " sentence_jaccard float, signature_jaccard float, containment float, archived bool",
     ),
+    "additions": _schema(
+        "source_id text, title text, publication word, published_at time, original_source_id text,"
+        " original_publication word, words int, words_added int, sentences_added int, numbers_added int,"
+        " share_in_original float, adds_nothing bool, sentences texts, numbers texts, times_known bool,"
+        " stale bool, archived bool",
+    ),
     "matches": _schema(
         "source_id text, other_source_id text, relation word, rule word, score float,"
         " sentence_jaccard float, signature_jaccard float, containment float",
@@ -76,6 +82,7 @@ _KEYS: Mapping[TableName, tuple[str, ...]] = {"matches": ("article_id", "other_i
 _COUNTS: Mapping[TableName, str] = {
     "marks": "count_marks",
     "duplicates": "count_duplicates",
+    "additions": "count_additions",
     "matches": "count_matches",
     "stories": "count_stories",
 }

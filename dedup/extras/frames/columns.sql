@@ -44,6 +44,18 @@ SELECT count(*) FROM dedup.duplicate d WHERE true ${duplicates_since}
 -- Apply `since` to the duplicate through dedup.mark, because dedup.duplicate has no added_at.
 AND EXISTS (SELECT FROM dedup.mark WHERE mark.id = d.id AND ${since})
 
+-- name: additions
+-- Read the next compared copies.
+SELECT * FROM dedup.addition d WHERE id > %(id)s ${additions_since} ORDER BY id LIMIT ${limit}
+
+-- name: count_additions
+-- Count the compared copies.
+SELECT count(*) FROM dedup.addition d WHERE true ${additions_since}
+
+-- name: additions_since
+-- Apply `since` to the copy through dedup.mark, because dedup.addition has no added_at.
+AND EXISTS (SELECT FROM dedup.mark WHERE mark.id = d.id AND ${since})
+
 -- name: matches
 -- Read the next scored pairs.
 SELECT * FROM dedup.scored_pair p

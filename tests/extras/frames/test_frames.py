@@ -21,6 +21,7 @@ from dedup.base.errors import ClosedError, InputError, SchemaError
 from dedup.base.extras import installing
 from dedup.db.database import Database
 from dedup.extras.frames import columns, frames
+from dedup.settling import sentences
 from dedup.settling.backfill import backfill
 from tests.conftest import empty
 from tests.corpora import article, at, load, window
@@ -39,6 +40,11 @@ VIEWS = {
         " original_publication, original_published_at, extract(epoch FROM delay)::float8, times_known, stale,"
         " score, reason, sentence_jaccard, signature_jaccard, containment, archived"
         " FROM dedup.duplicate ORDER BY id"
+    ),
+    "additions": (
+        "SELECT source_id, title, publication, published_at, original_source_id, original_publication, words,"
+        " words_added, sentences_added, numbers_added, share_in_original, adds_nothing, sentences, numbers,"
+        " times_known, stale, archived FROM dedup.addition ORDER BY id"
     ),
     "matches": (
         "SELECT source_id, other_source_id, relation, rule, score, sentence_jaccard, signature_jaccard,"
@@ -74,6 +80,7 @@ def newsroom(database: Database) -> Database:
         article("f", [], 24 * 60),
     )
     backfill(database, workers=0)
+    sentences.keep(database)
     load(database, article("p", window(0, 6), 30))
     return database
 
@@ -159,6 +166,7 @@ def test_since_is_of_the_article_the_later_one_and_any_of_the_story(dd: Deduplic
     since = at(100)
     assert set(frames.marks(dd, since=since)["source_id"].to_pylist()) == {"c2", "c3", "s", "u", "f"}
     assert frames.duplicates(dd, since=since)["source_id"].to_pylist() == ["c2", "c3"]
+    assert frames.additions(dd, since=since)["source_id"].to_pylist() == ["c2", "c3"]
     assert set(frames.stories(dd, since=since)["source_id"].to_pylist()) == {"a", "s", "u", "f"}
     later = frames.matches(dd, since=since)
     assert set(later["source_id"].to_pylist()) == {"c2", "c3", "s"}
