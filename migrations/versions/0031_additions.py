@@ -7,7 +7,7 @@ from pathlib import Path
 from dedup.db.migrate import refuse_downgrade, run_file
 
 revision = "0031"
-down_revision = "0027"
+down_revision = "0029"
 
 SQL = Path(__file__).parent.parent / "sql"
 
