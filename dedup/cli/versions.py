@@ -13,7 +13,7 @@ import dedup
 from dedup.base.settings import MIN_OUTLETS
 from dedup.cli import output
 from dedup.cli.progress import progress_bar
-from dedup.cli.read import OutputFile, RawOption, open_output
+from dedup.cli.read import OutputFile, RawOption, opened
 from dedup.cli.shared import JsonOption, corpus, counted, shortened, stopping
 from dedup.cli.signals import unfinished
 
@@ -159,7 +159,7 @@ def removable(
     with corpus() as dd:
         waiting = dd.uncompared_copies()
         rows: Iterator[Any] = dd.removable()
-        with open_output(to) as file:
+        with opened(to) as file:
             if json or format_ == "jsonl":
                 count = output.write_jsonl(rows, file, raw=raw)
             elif format_ == "csv":
