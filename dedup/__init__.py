@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from dedup.base.verdict import Copy as Copy
     from dedup.base.verdict import Match as Match
     from dedup.base.verdict import Verdict as Verdict
+    from dedup.extras.coverage import ResearchExport as ResearchExport
     from dedup.extras.frames import StoryExport as StoryExport
     from dedup.extras.spark.postgres import CorpusExport as CorpusExport
     from dedup.extras.spark.postgres import ImportReport as ImportReport
@@ -99,6 +100,7 @@ _HOMES = {
         "dedup.store.load": "LoadPreview",
         "dedup.store.overview": "Overview",
         "dedup.store.stories": "Reprints Story StoryArticle StorySummary",
+        "dedup.extras.coverage": "ResearchExport",
         "dedup.extras.frames": "StoryExport",
         "dedup.store.verdicts": "MarkedArticle",
         "dedup.store.versions": "AdditionRow AlterationRow RemovableRow",

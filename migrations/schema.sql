@@ -3036,6 +3036,111 @@ SELECT d.id,
      JOIN dedup.duplicate d ON (((d.id = c.article_id) AND (d.original_id = c.original_id))))
      JOIN dedup.article a ON (((a.id = c.article_id) AND (a.revision = c.revision))))
      JOIN dedup.article o ON (((o.id = c.original_id) AND (o.revision = c.original_revision))));
+--- view origin_month
+CREATE OR REPLACE VIEW dedup.origin_month AS
+SELECT month,
+    outlet,
+    min(family) AS family,
+    origin_kind,
+    origin,
+    count(*) AS articles,
+    count(*) FILTER (WHERE (class = 'own'::text)) AS own,
+    count(*) FILTER (WHERE (class = 'copied'::text)) AS copied,
+    count(*) FILTER (WHERE (class = 'agency'::text)) AS agency,
+    count(*) FILTER (WHERE (class = 'first unknown'::text)) AS first_unknown
+   FROM ( SELECT (date_trunc('month'::text, a.known_at, 'UTC'::text))::date AS month,
+            p.outlet,
+            p.family,
+            COALESCE(o.kind, 'not compared'::text) AS origin_kind,
+            o.name AS origin,
+                CASE
+                    WHEN (o.kind IS NULL) THEN 'not compared'::text
+                    WHEN ((o.kind = 'agency'::text) AND (o.name IS DISTINCT FROM p.agency)) THEN 'agency'::text
+                    WHEN ((s.id IS NULL) OR s.was_first) THEN 'own'::text
+                    WHEN (NOT s.was_first) THEN 'copied'::text
+                    ELSE 'first unknown'::text
+                END AS class
+           FROM (((dedup.marked_article a
+             JOIN dedup.outlet_article p ON ((p.id = a.id)))
+             LEFT JOIN dedup.shared_article s ON ((s.id = a.id)))
+             LEFT JOIN dedup.story_origin o ON ((o.story_id =
+                CASE
+                    WHEN (a.status = ANY (ARRAY['unique'::text, 'similar'::text, 'duplicate'::text])) THEN COALESCE(a.duplicate_of, a.id)
+                    ELSE NULL::bigint
+                END)))) classed
+  GROUP BY month, outlet, origin_kind, origin;
+--- view outlet_month
+CREATE OR REPLACE VIEW dedup.outlet_month AS
+SELECT month,
+    outlet,
+    min(family) AS family,
+    (sum(articles))::bigint AS articles,
+    (sum(own))::bigint AS own,
+    (sum(copied))::bigint AS copied,
+    (sum(agency))::bigint AS agency,
+    (sum(first_unknown))::bigint AS first_unknown,
+    (COALESCE(sum(articles) FILTER (WHERE (origin_kind = 'not compared'::text)), (0)::numeric))::bigint AS not_compared,
+    (((sum(articles) FILTER (WHERE (origin_kind <> 'not compared'::text)) ^ (2)::numeric))::double precision / sum(((articles)::double precision ^ (2)::double precision)) FILTER (WHERE (origin_kind <> 'not compared'::text))) AS diversity,
+    ((month IS NOT NULL) AND (sum(first_unknown) = (0)::numeric)) AS times_known
+   FROM dedup.origin_month
+  GROUP BY month, outlet;
+--- view outlet_overlap
+CREATE OR REPLACE VIEW dedup.outlet_overlap AS
+SELECT
+        CASE
+            WHEN pair.later THEN pair.copier
+            ELSE pair.original
+        END AS outlet,
+        CASE
+            WHEN pair.later THEN pair.original
+            ELSE pair.copier
+        END AS original_outlet,
+    count(*) AS copies,
+    count(*) FILTER (WHERE pair.agency) AS agency_copies,
+    (percentile_cont((0.5)::double precision) WITHIN GROUP (ORDER BY ((abs(EXTRACT(epoch FROM pair.delay)))::double precision)) * '00:00:01'::interval) AS median_delay,
+    true AS times_known
+   FROM ( SELECT c.outlet AS copier,
+            o.outlet AS original,
+            d.delay,
+            (d.delay > '00:00:00'::interval) AS later,
+            ( SELECT (story_origin.kind = 'agency'::text)
+                   FROM dedup.story_origin
+                  WHERE (story_origin.story_id = d.original_id)
+                 OFFSET 0) AS agency
+           FROM ((dedup.duplicate d
+             JOIN dedup.outlet_article c ON ((c.id = d.id)))
+             JOIN dedup.outlet_article o ON ((o.id = d.original_id)))
+          WHERE (d.times_known AND (c.outlet <> o.outlet))) pair
+  GROUP BY
+        CASE
+            WHEN pair.later THEN pair.copier
+            ELSE pair.original
+        END,
+        CASE
+            WHEN pair.later THEN pair.original
+            ELSE pair.copier
+        END
+UNION ALL
+ SELECT a.outlet,
+    b.outlet AS original_outlet,
+    count(*) AS copies,
+    count(*) FILTER (WHERE ( SELECT (story_origin.kind = 'agency'::text)
+           FROM dedup.story_origin
+          WHERE (story_origin.story_id = a.story_id)
+         OFFSET 0)) AS agency_copies,
+    NULL::interval AS median_delay,
+    false AS times_known
+   FROM (( SELECT DISTINCT s.story_id,
+            p.outlet
+           FROM (dedup.shared_article s
+             JOIN dedup.outlet_article p ON ((p.id = s.id)))
+          WHERE (s.was_first IS NULL)) a
+     JOIN ( SELECT DISTINCT s.story_id,
+            p.outlet
+           FROM (dedup.shared_article s
+             JOIN dedup.outlet_article p ON ((p.id = s.id)))
+          WHERE (s.was_first IS NULL)) b ON (((b.story_id = a.story_id) AND (b.outlet > a.outlet))))
+  GROUP BY a.outlet, b.outlet;
 --- trigger agency_changed of agency
 CREATE OR REPLACE TRIGGER agency_changed AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON dedup.agency FOR EACH STATEMENT EXECUTE FUNCTION dedup.agency_changed();
 --- trigger article_attached_delete of article

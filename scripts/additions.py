@@ -38,30 +38,29 @@ def grams(text: str) -> set[tuple[str, ...]]:
     return {tuple(words[start : start + 3]) for start in range(max(1, len(words) - 2))}
 
 
-def measure(database: Database, file: Path) -> dict[str, int]:
-    """Return the counts of one set, by column."""
-    fresh_corpus(database)
+def settle(dd: Deduplicator, file: Path) -> None:
+    with read_articles(file) as reader:
+        dd.load(article for article in reader if isinstance(article, Article))
+    dd.backfill()
+    dd.keep_sentences()
+
+
+def measure(dd: Deduplicator) -> dict[str, int]:
+    """Return the counts of a corpus, by column."""
     counts = dict.fromkeys(COLUMNS, 0)
-    with Deduplicator(database.url) as dd:
-        with read_articles(file) as reader:
-            dd.load(article for article in reader if isinstance(article, Article))
-        dd.backfill()
-        dd.keep_sentences()
-        for row in dd.additions():
-            copy, original = (dd.get(name) for name in (row["id"], row["original"]))
-            assert copy
-            assert original
-            counts["copies"] += 1
-            counts["nothing"] += row["adds_nothing"]
-            counts["fifth"] += row["share_in_original"] < 0.8
-            counts["numbers"] += bool(row["numbers_added"])
-            counts["order"] += row["words_added"] == 0 and not row["adds_nothing"]
-            stands = grams(copy.article.text) <= grams(original.article.text)
-            if stands != row["adds_nothing"]:
-                counts["wrong"] += 1
-                print(
-                    f"{file.name}: {row['id']}, {row['original']}: {stands} by brute force", file=sys.stderr
-                )
+    for row in list(dd.additions()):
+        copy, original = (dd.get(name) for name in (row["id"], row["original"]))
+        assert copy
+        assert original
+        counts["copies"] += 1
+        counts["nothing"] += row["adds_nothing"]
+        counts["fifth"] += row["share_in_original"] < 0.8
+        counts["numbers"] += bool(row["numbers_added"])
+        counts["order"] += row["words_added"] == 0 and not row["adds_nothing"]
+        stands = grams(copy.article.text) <= grams(original.article.text)
+        if stands != row["adds_nothing"]:
+            counts["wrong"] += 1
+            print(f"{row['id']} of {row['original']}: {stands} by the check", file=sys.stderr)
     return counts
 
 
@@ -75,7 +74,10 @@ def main() -> int:
     with throwaway_server() as url:
         database = Database(url)
         for name in given.sets or sets(given.data):
-            counts = measure(database, given.data / f"{name}.jsonl.gz")
+            fresh_corpus(database)
+            with Deduplicator(url) as dd:
+                settle(dd, given.data / f"{name}.jsonl.gz")
+                counts = measure(dd)
             total = {column: total[column] + counts[column] for column in COLUMNS}
             print(f"{name:24}" + "".join(f"{count:9,}" for count in counts.values()), flush=True)
         database.close()

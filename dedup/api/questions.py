@@ -23,6 +23,7 @@ from dedup.store import overview
 
 if TYPE_CHECKING:
     from dedup.extras.browse.browsing import Browsing
+    from dedup.extras.coverage import ResearchExport
     from dedup.extras.coverage.origins import Origins
     from dedup.extras.frames import StoryExport
     from dedup.extras.spark.postgres import CorpusExport
@@ -170,6 +171,23 @@ class Questions(OpenCorpus):
         export: Callable[..., StoryExport] = plugins.needed("corpus", "export_stories", extra="frames")
         first = checks.optional(checks.moment, "since", since)
         return export(self._database, Path(file), since=first, progress=progress, stop=stop)
+
+    def export_panel(self, file: str | Path) -> ResearchExport:
+        """Write a row per outlet and month of publication into a new file, `NAME.csv` or `NAME.parquet`.
+
+        The columns are those of the view `outlet_month`. Raises InputError: the file exists, cannot be
+        written or has another ending, or pyarrow is missing.
+        """
+        export: Callable[..., ResearchExport] = plugins.needed("corpus", "export_panel", extra="coverage")
+        return export(self._database, Path(file))
+
+    def export_network(self, file: str | Path) -> ResearchExport:
+        """Write the outlets, and who reprints whom, into a new file: `NAME.graphml`, `.gexf` or `.csv`.
+
+        Raises InputError: the file exists, cannot be written or has another ending.
+        """
+        export: Callable[..., ResearchExport] = plugins.needed("corpus", "export_network", extra="coverage")
+        return export(self._database, Path(file))
 
     def versions(self, source_id: str, *, against: altered.Against = "before") -> altered.StoryVersions:
         """Return the versions of an article's story, with the sentences that each version altered.

@@ -1,4 +1,4 @@
-"""What a copy adds to its original: table compared_copy and view addition, which `dedup sentences` fills."""
+"""What a copy adds to its original, which `dedup sentences` stores; outlets by month, and ties of outlets."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ SQL = Path(__file__).parent.parent / "sql"
 
 def upgrade() -> None:
     run_file(SQL / "additions.sql")
+    run_file(SQL / "panel.sql")
     run_file(SQL / "closing.sql")
 
 

@@ -48,7 +48,7 @@ SCHEMAS: Mapping[TableName, pa.Schema] = {
         "source_id text, url text, title text, publication word, language word, published_at time,"
         " added_at time, status word, stale bool, story_source_id text, original_source_id text,"
         " score float, reason word, marked_at time, archived bool, byline text,"
-        " was_first bool, credits texts, kept text",
+        " was_first bool, credits texts, kept text, times_known bool",
     ),
     "duplicates": _schema(
         "source_id text, title text, publication word, published_at time, original_source_id text,"
@@ -64,7 +64,7 @@ SCHEMAS: Mapping[TableName, pa.Schema] = {
     ),
     "matches": _schema(
         "source_id text, other_source_id text, relation word, rule word, score float,"
-        " sentence_jaccard float, signature_jaccard float, containment float",
+        " sentence_jaccard float, signature_jaccard float, containment float, times_known bool",
     ),
     "stories": _schema(
         "source_id text, url text, title text, publication word, language word, status word,"
@@ -127,6 +127,7 @@ def batches(
 def page(name: TableName, since: datetime | None, rows: int) -> bytes:
     """Return the statement that reads a page; the columns of the key come last."""
     parts = {"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": str(rows)}
+    parts["pair_delay"] = delay(known("a"), known("o"))
     source = _sql(name, **parts, **_unasked(name, since)).decode()
     # pyarrow cannot read lists from CSV, so lists are sent as JSON.
     columns = [f"to_json({one.name})" if pa.types.is_list(one.type) else one.name for one in SCHEMAS[name]]

@@ -6,5 +6,6 @@ PARTS = {
     "extras/frames/columns": {
         **{"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": "1"},
         **{"columns": "source_id", "key": "id", "source": "SELECT * FROM dedup.article"},
+        "pair_delay": delay(known("a"), known("o")),
     },
 }

@@ -48,7 +48,8 @@ VIEWS = {
     ),
     "matches": (
         "SELECT source_id, other_source_id, relation, rule, score, sentence_jaccard, signature_jaccard,"
-        " containment FROM dedup.scored_pair ORDER BY article_id, other_id"
+        " containment, (SELECT count(*) FROM dedup.marked_article k WHERE k.id IN (article_id, other_id)"
+        " AND known_at IS NOT NULL) = 2 FROM dedup.scored_pair ORDER BY article_id, other_id"
     ),
     "marks": (
         "SELECT source_id, url, title, publication, language, published_at, added_at, status, stale,"
@@ -56,7 +57,8 @@ VIEWS = {
         " byline, CASE WHEN shared IS NOT NULL THEN was_first"
         " WHEN status IN ('unique', 'similar') THEN true END,"
         " coalesce((SELECT array_agg(agency ORDER BY agency) FROM dedup.article_credit c"
-        " WHERE c.article_id = mark.id AND kind = 'text'), '{}'), kept::text"
+        " WHERE c.article_id = mark.id AND kind = 'text'), '{}'), kept::text,"
+        " (SELECT delay IS NOT NULL FROM dedup.duplicate d WHERE d.id = mark.id)"
         " FROM dedup.mark LEFT JOIN"
         " (SELECT id AS shared, was_first FROM dedup.shared_article) AS s ON shared = id ORDER BY id"
     ),
@@ -247,3 +249,15 @@ def test_credits_are_those_of_the_article_and_of_the_story_and_kept_is_json(dd: 
     }
     stories = {row["source_id"]: row["credits"] for row in frames.stories(dd).to_pylist()}
     assert {id: named for id, named in stories.items() if named} == {"a": ["AP", "dpa"], "s": ["dpa"]}
+
+
+def test_a_pair_says_whether_times_tell_which_was_first(database: Database) -> None:
+    minutes = {"a": 1, "b": None, "c": 9}
+    load(database, *(article(name, window(0, 6), minute) for name, minute in minutes.items()))
+    backfill(database, workers=0)
+    with Deduplicator(database.url) as dd:
+        known = {row["source_id"]: row["times_known"] for row in frames.matches(dd).to_pylist()}
+        assert known == {"b": False, "c": True}
+        assert {row["a"]: row["times_known"] for row in dd.matches()} == known
+        marks = {row["source_id"]: row["times_known"] for row in frames.marks(dd).to_pylist()}
+        assert marks == known | {"a": None}
