@@ -9,7 +9,7 @@ from dedup.base.answer import Answer
 
 @dataclass(slots=True)
 class ResearchExport(Answer):
-    """Report of an export. `rows`: what was written -> number of rows."""
+    """Report of an export. `rows`: kind of row -> number of rows."""
 
     file: str
     rows: dict[str, int] = field(default_factory=dict)

@@ -50,7 +50,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Tie:
+class OutletTie:
     """Copies between two outlets. Without known times: stories, of which either may have been first."""
 
     first: Node
@@ -87,12 +87,12 @@ def _load_nodes(cursor: Cursor) -> dict[str, Node]:
     return {name: Node(f"n{number}", name, *rest) for number, (name, *rest) in enumerate(rows)}
 
 
-def _load_ties(cursor: Cursor, nodes: Mapping[str, Node]) -> list[Tie]:
+def _load_ties(cursor: Cursor, nodes: Mapping[str, Node]) -> list[OutletTie]:
     rows = cursor.execute(_sql("ties")).fetchall()
-    return [Tie(nodes[first], nodes[copier], *rest) for first, copier, *rest in rows]
+    return [OutletTie(nodes[first], nodes[copier], *rest) for first, copier, *rest in rows]
 
 
-def _write_csv(file: BinaryIO, _nodes: Iterable[Node], ties: Iterable[Tie]) -> None:
+def _write_csv(file: BinaryIO, _nodes: Iterable[Node], ties: Iterable[OutletTie]) -> None:
     text = TextIOWrapper(file, "utf-8", newline="", write_through=True)
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
@@ -104,7 +104,7 @@ def _write_csv(file: BinaryIO, _nodes: Iterable[Node], ties: Iterable[Tie]) -> N
     text.detach()
 
 
-def _edges(ties: Iterable[Tie]) -> Iterator[tuple[str, Node, Node, Tie]]:
+def _edges(ties: Iterable[OutletTie]) -> Iterator[tuple[str, Node, Node, OutletTie]]:
     """Yield id, source, target and tie of each edge: two edges for a tie without a direction."""
     for number, tie in enumerate(ties):
         yield f"e{number}", tie.first, tie.copier, tie
@@ -118,7 +118,7 @@ def _written(value: Any) -> str:
 
 
 class _Elements:
-    """A writer of XML elements, each on a line of its own."""
+    """A writer of XML elements, one per line."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._out = XMLGenerator(file, "utf-8", short_empty_elements=True)
@@ -143,7 +143,7 @@ class _Elements:
         self._out.ignorableWhitespace("\n")
 
 
-def _write_graphml(file: BinaryIO, nodes: Iterable[Node], ties: Iterable[Tie]) -> None:
+def _write_graphml(file: BinaryIO, nodes: Iterable[Node], ties: Iterable[OutletTie]) -> None:
     elements = _Elements(file)
 
     def data(values: Mapping[str, Any]) -> None:
@@ -166,7 +166,7 @@ def _write_graphml(file: BinaryIO, nodes: Iterable[Node], ties: Iterable[Tie]) -
                     data({"weight": float(tie.copies), **tie.fields()})
 
 
-def _write_gexf(file: BinaryIO, nodes: Iterable[Node], ties: Iterable[Tie]) -> None:
+def _write_gexf(file: BinaryIO, nodes: Iterable[Node], ties: Iterable[OutletTie]) -> None:
     elements = _Elements(file)
 
     def data(values: Mapping[str, Any]) -> None:
