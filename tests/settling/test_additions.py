@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from dedup.api.deduplicator import Deduplicator
-from dedup.base.article import TextTask
+from dedup.base.article import Article, TextTask
 from dedup.base.errors import MissingRightError
 from dedup.db.database import Cursor, Database
+from dedup.files.readers import read_articles
 from dedup.settling import sentences
 from dedup.settling.backfill import backfill
 from dedup.store import articles
@@ -173,3 +177,24 @@ def test_a_counter_lists_removable_copies_and_reads_no_addition(wire: Database, 
             list(counter.additions())
     with Deduplicator(url_of(wire, granted["analyst"])) as analyst:
         assert {row["id"] for row in analyst.additions()} == {"h", "c", "x"}
+
+
+def _grams(given: str) -> set[tuple[str, ...]]:
+    found = re.findall(r"\w+", unicodedata.normalize("NFKC", given).casefold())
+    return {tuple(found[start : start + 3]) for start in range(max(1, len(found) - 2))}
+
+
+@pytest.mark.shared
+@pytest.mark.long("dedup/text", "dedup/settling/sentences.py", "dedup/store/versions.sql")
+def test_copies_of_real_news_add_nothing_exactly_where_a_brute_force_says_so(
+    database: Database, shared_data: Path
+) -> None:
+    with read_articles(shared_data / "bbc2225.jsonl.gz") as reader, Deduplicator(database.url) as dd:
+        dd.load(one for one in reader if isinstance(one, Article))
+        dd.backfill(workers=0)
+        dd.keep_sentences()
+        found = {row["id"]: row for row in dd.additions()}
+        texts = {one.source_id: one.text for one in dd.newest(10_000)}
+    said = {id: row["adds_nothing"] for id, row in found.items()}
+    assert said == {id: _grams(texts[id]) <= _grams(texts[row["original"]]) for id, row in found.items()}
+    assert set(said.values()) == {True, False}
