@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from dedup.base.verdict import Copy as Copy
     from dedup.base.verdict import Match as Match
     from dedup.base.verdict import Verdict as Verdict
+    from dedup.extras.coverage import ResearchExport as ResearchExport
     from dedup.extras.frames import StoryExport as StoryExport
     from dedup.extras.spark.postgres import CorpusExport as CorpusExport
     from dedup.extras.spark.postgres import ImportReport as ImportReport
@@ -66,7 +67,9 @@ if TYPE_CHECKING:
     from dedup.store.stories import StoryArticle as StoryArticle
     from dedup.store.stories import StorySummary as StorySummary
     from dedup.store.verdicts import MarkedArticle as MarkedArticle
+    from dedup.store.versions import AdditionRow as AdditionRow
     from dedup.store.versions import AlterationRow as AlterationRow
+    from dedup.store.versions import RemovableRow as RemovableRow
 
 # Each name is imported at its first use, so that `dedup.rules` can be imported without SQLAlchemy.
 _HOMES = {
@@ -97,9 +100,10 @@ _HOMES = {
         "dedup.store.load": "LoadPreview",
         "dedup.store.overview": "Overview",
         "dedup.store.stories": "Reprints Story StoryArticle StorySummary",
+        "dedup.extras.coverage": "ResearchExport",
         "dedup.extras.frames": "StoryExport",
         "dedup.store.verdicts": "MarkedArticle",
-        "dedup.store.versions": "AlterationRow",
+        "dedup.store.versions": "AdditionRow AlterationRow RemovableRow",
     }.items()
     for name in names.split()
 }

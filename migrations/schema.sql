@@ -14,6 +14,8 @@ CREATE TABLE dedup.attachment ();
 CREATE TABLE dedup.bulk_change ();
 --- table common_sentence
 CREATE TABLE dedup.common_sentence ();
+--- table compared_copy
+CREATE TABLE dedup.compared_copy ();
 --- table compared_version
 CREATE TABLE dedup.compared_version ();
 --- table corpus_state
@@ -234,6 +236,28 @@ ALTER TABLE dedup.common_sentence ADD COLUMN effective_stories double precision 
 ALTER TABLE dedup.common_sentence ADD COLUMN example text;
 --- column since of common_sentence
 ALTER TABLE dedup.common_sentence ADD COLUMN since timestamp with time zone NOT NULL DEFAULT now();
+--- column article_id of compared_copy
+ALTER TABLE dedup.compared_copy ADD COLUMN article_id bigint NOT NULL;
+--- column original_id of compared_copy
+ALTER TABLE dedup.compared_copy ADD COLUMN original_id bigint NOT NULL;
+--- column revision of compared_copy
+ALTER TABLE dedup.compared_copy ADD COLUMN revision integer NOT NULL;
+--- column original_revision of compared_copy
+ALTER TABLE dedup.compared_copy ADD COLUMN original_revision integer NOT NULL;
+--- column words of compared_copy
+ALTER TABLE dedup.compared_copy ADD COLUMN words integer NOT NULL;
+--- column words_added of compared_copy
+ALTER TABLE dedup.compared_copy ADD COLUMN words_added integer NOT NULL;
+--- column grams of compared_copy
+ALTER TABLE dedup.compared_copy ADD COLUMN grams integer NOT NULL;
+--- column grams_in_original of compared_copy
+ALTER TABLE dedup.compared_copy ADD COLUMN grams_in_original integer NOT NULL;
+--- column sentences of compared_copy
+ALTER TABLE dedup.compared_copy ADD COLUMN sentences text[] NOT NULL;
+--- column numbers of compared_copy
+ALTER TABLE dedup.compared_copy ADD COLUMN numbers text[] NOT NULL;
+--- column compared_at of compared_copy
+ALTER TABLE dedup.compared_copy ADD COLUMN compared_at timestamp with time zone NOT NULL DEFAULT now();
 --- column article_id of compared_version
 ALTER TABLE dedup.compared_version ADD COLUMN article_id bigint NOT NULL;
 --- column before_id of compared_version
@@ -688,6 +712,8 @@ ALTER TABLE dedup.attachment ADD CONSTRAINT attachment_pkey PRIMARY KEY (id);
 ALTER TABLE dedup.bulk_change ADD CONSTRAINT bulk_change_pkey PRIMARY KEY (id);
 --- constraint common_sentence_pkey of common_sentence
 ALTER TABLE dedup.common_sentence ADD CONSTRAINT common_sentence_pkey PRIMARY KEY (sentence_hash);
+--- constraint compared_copy_pkey of compared_copy
+ALTER TABLE dedup.compared_copy ADD CONSTRAINT compared_copy_pkey PRIMARY KEY (article_id);
 --- constraint compared_version_pkey of compared_version
 ALTER TABLE dedup.compared_version ADD CONSTRAINT compared_version_pkey PRIMARY KEY (article_id);
 --- constraint corpus_state_pkey of corpus_state
@@ -1708,10 +1734,13 @@ AS $function$
 BEGIN
     IF TG_OP = 'TRUNCATE' THEN
         DELETE FROM compared_version;
+        DELETE FROM compared_copy;
         DELETE FROM quoted_sentence;
     ELSE
         DELETE FROM compared_version WHERE article_id = OLD.id;
         DELETE FROM compared_version WHERE before_id = OLD.id;
+        DELETE FROM compared_copy WHERE article_id = OLD.id;
+        DELETE FROM compared_copy WHERE original_id = OLD.id;
         DELETE FROM quoted_sentence WHERE article_id = OLD.id;
     END IF;
     RETURN NULL;
@@ -2162,6 +2191,10 @@ ALTER TABLE dedup.article_mark ADD CONSTRAINT article_mark_stale_check CHECK (((
 ALTER TABLE dedup.article_mark ADD CONSTRAINT article_mark_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'unique'::text, 'similar'::text, 'duplicate'::text, 'failed'::text])));
 --- constraint attachment_sync_minutes_check of attachment
 ALTER TABLE dedup.attachment ADD CONSTRAINT attachment_sync_minutes_check CHECK ((sync_minutes > 0));
+--- constraint compared_copy_grams_check of compared_copy
+ALTER TABLE dedup.compared_copy ADD CONSTRAINT compared_copy_grams_check CHECK (((grams > 0) AND ((grams_in_original >= 0) AND (grams_in_original <= grams))));
+--- constraint compared_copy_words_check of compared_copy
+ALTER TABLE dedup.compared_copy ADD CONSTRAINT compared_copy_words_check CHECK (((words_added >= 0) AND (words_added <= words)));
 --- constraint corpus_state_only_row_check of corpus_state
 ALTER TABLE dedup.corpus_state ADD CONSTRAINT corpus_state_only_row_check CHECK (only_row);
 --- constraint correction_place_check of correction
@@ -2232,6 +2265,8 @@ CREATE INDEX article_unsettled ON dedup.article_mark USING btree ("time", id) WH
 CREATE INDEX common_sentence_carriers ON dedup.common_sentence USING btree (carriers, ((~ sentence_hash)));
 --- index common_sentence_stories of common_sentence
 CREATE INDEX common_sentence_stories ON dedup.common_sentence USING btree (effective_stories, ((~ sentence_hash)));
+--- index compared_copy_original of compared_copy
+CREATE INDEX compared_copy_original ON dedup.compared_copy USING btree (original_id);
 --- index compared_version_before of compared_version
 CREATE INDEX compared_version_before ON dedup.compared_version USING btree (before_id);
 --- index deferred_article_source_id of deferred_article
@@ -3134,6 +3169,137 @@ SELECT k.id AS story_id,
                   ORDER BY (bool_or(a.own)) DESC, (count(*)) DESC, a.agency
                  LIMIT 1)) AS agency) c)
   WHERE (k.status <> 'duplicate'::text);
+--- view addition
+CREATE OR REPLACE VIEW dedup.addition AS
+SELECT d.id,
+    d.source_id,
+    d.title,
+    d.publication,
+    d.published_at,
+    d.original_id,
+    d.original_source_id,
+    d.original_publication,
+    c.words,
+    c.words_added,
+    cardinality(c.sentences) AS sentences_added,
+    cardinality(c.numbers) AS numbers_added,
+    ((c.grams_in_original)::double precision / (c.grams)::double precision) AS share_in_original,
+    (c.grams_in_original = c.grams) AS adds_nothing,
+    c.sentences,
+    c.numbers,
+    d.times_known,
+    d.stale,
+    d.archived,
+    c.compared_at
+   FROM (((dedup.compared_copy c
+     JOIN dedup.duplicate d ON (((d.id = c.article_id) AND (d.original_id = c.original_id))))
+     JOIN dedup.article a ON (((a.id = c.article_id) AND (a.revision = c.revision))))
+     JOIN dedup.article o ON (((o.id = c.original_id) AND (o.revision = c.original_revision))));
+--- view origin_month
+CREATE OR REPLACE VIEW dedup.origin_month AS
+SELECT month,
+    outlet,
+    min(family) AS family,
+    origin_kind,
+    origin,
+    count(*) AS articles,
+    count(*) FILTER (WHERE (class = 'own'::text)) AS own,
+    count(*) FILTER (WHERE (class = 'copied'::text)) AS copied,
+    count(*) FILTER (WHERE (class = 'agency'::text)) AS agency,
+    count(*) FILTER (WHERE (class = 'first unknown'::text)) AS first_unknown
+   FROM ( SELECT (date_trunc('month'::text, a.known_at, 'UTC'::text))::date AS month,
+            p.outlet,
+            p.family,
+            COALESCE(o.kind, 'not compared'::text) AS origin_kind,
+            o.name AS origin,
+                CASE
+                    WHEN (o.kind IS NULL) THEN 'not compared'::text
+                    WHEN ((o.kind = 'agency'::text) AND (o.name IS DISTINCT FROM p.agency)) THEN 'agency'::text
+                    WHEN ((s.id IS NULL) OR s.was_first) THEN 'own'::text
+                    WHEN (NOT s.was_first) THEN 'copied'::text
+                    ELSE 'first unknown'::text
+                END AS class
+           FROM (((dedup.marked_article a
+             JOIN dedup.outlet_article p ON ((p.id = a.id)))
+             LEFT JOIN dedup.shared_article s ON ((s.id = a.id)))
+             LEFT JOIN dedup.story_origin o ON ((o.story_id =
+                CASE
+                    WHEN (a.status = ANY (ARRAY['unique'::text, 'similar'::text, 'duplicate'::text])) THEN COALESCE(a.duplicate_of, a.id)
+                    ELSE NULL::bigint
+                END)))) classed
+  GROUP BY month, outlet, origin_kind, origin;
+--- view outlet_month
+CREATE OR REPLACE VIEW dedup.outlet_month AS
+SELECT month,
+    outlet,
+    min(family) AS family,
+    (sum(articles))::bigint AS articles,
+    (sum(own))::bigint AS own,
+    (sum(copied))::bigint AS copied,
+    (sum(agency))::bigint AS agency,
+    (sum(first_unknown))::bigint AS first_unknown,
+    (COALESCE(sum(articles) FILTER (WHERE (origin_kind = 'not compared'::text)), (0)::numeric))::bigint AS not_compared,
+    (((sum(articles) FILTER (WHERE (origin_kind <> 'not compared'::text)) ^ (2)::numeric))::double precision / sum(((articles)::double precision ^ (2)::double precision)) FILTER (WHERE (origin_kind <> 'not compared'::text))) AS diversity,
+    ((month IS NOT NULL) AND (sum(first_unknown) = (0)::numeric)) AS times_known
+   FROM dedup.origin_month
+  GROUP BY month, outlet;
+--- view outlet_overlap
+CREATE OR REPLACE VIEW dedup.outlet_overlap AS
+SELECT
+        CASE
+            WHEN pair.later THEN pair.copier
+            ELSE pair.original
+        END AS outlet,
+        CASE
+            WHEN pair.later THEN pair.original
+            ELSE pair.copier
+        END AS original_outlet,
+    count(*) AS copies,
+    count(*) FILTER (WHERE pair.agency) AS agency_copies,
+    (percentile_cont((0.5)::double precision) WITHIN GROUP (ORDER BY ((abs(EXTRACT(epoch FROM pair.delay)))::double precision)) * '00:00:01'::interval) AS median_delay,
+    true AS times_known
+   FROM ( SELECT c.outlet AS copier,
+            o.outlet AS original,
+            d.delay,
+            (d.delay > '00:00:00'::interval) AS later,
+            ( SELECT (story_origin.kind = 'agency'::text)
+                   FROM dedup.story_origin
+                  WHERE (story_origin.story_id = d.original_id)
+                 OFFSET 0) AS agency
+           FROM ((dedup.duplicate d
+             JOIN dedup.outlet_article c ON ((c.id = d.id)))
+             JOIN dedup.outlet_article o ON ((o.id = d.original_id)))
+          WHERE (d.times_known AND (c.outlet <> o.outlet))) pair
+  GROUP BY
+        CASE
+            WHEN pair.later THEN pair.copier
+            ELSE pair.original
+        END,
+        CASE
+            WHEN pair.later THEN pair.original
+            ELSE pair.copier
+        END
+UNION ALL
+ SELECT a.outlet,
+    b.outlet AS original_outlet,
+    count(*) AS copies,
+    count(*) FILTER (WHERE ( SELECT (story_origin.kind = 'agency'::text)
+           FROM dedup.story_origin
+          WHERE (story_origin.story_id = a.story_id)
+         OFFSET 0)) AS agency_copies,
+    NULL::interval AS median_delay,
+    false AS times_known
+   FROM (( SELECT DISTINCT s.story_id,
+            p.outlet
+           FROM (dedup.shared_article s
+             JOIN dedup.outlet_article p ON ((p.id = s.id)))
+          WHERE (s.was_first IS NULL)) a
+     JOIN ( SELECT DISTINCT s.story_id,
+            p.outlet
+           FROM (dedup.shared_article s
+             JOIN dedup.outlet_article p ON ((p.id = s.id)))
+          WHERE (s.was_first IS NULL)) b ON (((b.story_id = a.story_id) AND (b.outlet > a.outlet))))
+  GROUP BY a.outlet, b.outlet;
 --- trigger agency_changed of agency
 CREATE OR REPLACE TRIGGER agency_changed AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON dedup.agency FOR EACH STATEMENT EXECUTE FUNCTION dedup.agency_changed();
 --- trigger article_attached_delete of article

@@ -227,7 +227,7 @@ def empty(database: Database) -> None:
 SMALL = (
     *("common_sentence", "sentence_count", "sentence_pin", "pair_pin", "sentence_change", "setting"),
     *("sentence_model", "review_pair", "judgement", "deferred_article", "run", "bulk_change"),
-    *("worker", "run_total", "compared_version", "quoted_sentence", "sentence_schedule"),
+    *("worker", "run_total", "compared_version", "compared_copy", "quoted_sentence", "sentence_schedule"),
     *("attachment", "outbox", "mark_change", "refused_row", "attached_copy"),
     *("feed_entry", "feed", "outlet", "word_count"),
 )

@@ -29,7 +29,7 @@ DECLARED: dict[str, set[str]] = {
 COMMANDS = {
     "watch": "watch",
     "frames": "export stories",
-    "coverage": "origins|outlets.*|sources|coverage",
+    "coverage": "origins|outlets.*|sources|coverage|export (panel|network)",
     "judging": "judge (review|score|tune)",
     "serve": "serve",
     "browse": "browse|quotes|report",

@@ -23,6 +23,7 @@ from dedup.store import overview
 
 if TYPE_CHECKING:
     from dedup.extras.browse.browsing import Browsing
+    from dedup.extras.coverage import ResearchExport
     from dedup.extras.coverage.coverage import Coverage
     from dedup.extras.coverage.origins import Origins
     from dedup.extras.coverage.sources import TextSource
@@ -182,6 +183,23 @@ class Questions(OpenCorpus):
         given = {"since": first, "representative": chosen, "progress": progress, "stop": stop}
         return export(self._database, Path(file), **given)
 
+    def export_panel(self, file: str | Path) -> ResearchExport:
+        """Write a row per outlet and month of publication into a new file, `NAME.csv` or `NAME.parquet`.
+
+        The columns are those of the view `outlet_month`. Raises InputError: the file exists, cannot be
+        written or has another ending, or pyarrow is missing.
+        """
+        export: Callable[..., ResearchExport] = plugins.needed("corpus", "export_panel", extra="coverage")
+        return export(self._database, Path(file))
+
+    def export_network(self, file: str | Path) -> ResearchExport:
+        """Write the outlets, and who reprints whom, into a new file: `NAME.graphml`, `.gexf` or `.csv`.
+
+        Raises InputError: the file exists, cannot be written or has another ending.
+        """
+        export: Callable[..., ResearchExport] = plugins.needed("corpus", "export_network", extra="coverage")
+        return export(self._database, Path(file))
+
     def versions(self, source_id: str, *, against: altered.Against = "before") -> altered.StoryVersions:
         """Return the versions of an article's story, with the sentences that each version altered.
 
@@ -202,7 +220,7 @@ class Questions(OpenCorpus):
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> sentences.SentencesReport:
-        """Store altered and quoted sentences for the views `alteration` and `quote`; skip unchanged versions.
+        """Store sentences for the views `alteration`, `addition` and `quote`; skip unchanged versions.
 
         `outlets`: minimum number of outlets that share a quote. `every`: minutes after which
         a worker repeats this call; 0: stop the repetition. `stop`: called between transactions.
@@ -215,6 +233,22 @@ class Questions(OpenCorpus):
     def alterations(self) -> Iterator[kept_versions.AlterationRow]:
         """Yield the alterations that `keep_sentences` found, story by story, in bounded memory."""
         return kept_versions.alterations(self._database)
+
+    def additions(self) -> Iterator[kept_versions.AdditionRow]:
+        """Yield what each copy adds to its original, as `keep_sentences` found it, in bounded memory."""
+        return kept_versions.additions(self._database)
+
+    def removable(self) -> Iterator[kept_versions.RemovableRow]:
+        """Yield the copies that add nothing to their originals, in bounded memory; nothing is removed.
+
+        Stale copies, and copies that `keep_sentences` has not compared since the last change, are left out;
+        `uncompared_copies` counts the latter.
+        """
+        return kept_versions.removable(self._database)
+
+    def uncompared_copies(self) -> int:
+        """Count the copies whose present text `keep_sentences` has not compared with the original's."""
+        return self._transact(kept_versions.count_uncompared_copies)
 
     @property
     def browsing(self) -> Browsing:

@@ -24,7 +24,7 @@ DIFFERENT = 3  # Exit code if a check finds differences
 
 MARK_COLUMNS = ("id", "status", "duplicate_of", "score", "reason", "stale")
 MATCH_SCORES = ("score", "sentence_jaccard", "signature_jaccard", "containment")
-MATCH_COLUMNS = ("a", "b", "relation", "rule", *MATCH_SCORES)
+MATCH_COLUMNS = ("a", "b", "relation", "rule", *MATCH_SCORES, "times_known")
 
 Format = Annotated[
     Literal["jsonl", "csv", "table"], Option("--format", "-f", help="jsonl, csv, or a table for people.")
@@ -89,6 +89,9 @@ def marks(
 
 def matches(format_: Format = "jsonl", to: OutputFile = None, raw: RawOption = False) -> None:
     """Export every scored pair of articles: a (the later article), b, relation, rule and scores.
+
+    If `times_known` is false, times do not tell which article was first: `a` is the later one in canonical
+    order only.
 
     Control characters, and cells that a spreadsheet would run, are written as in `dedup marks`.
     """

@@ -12,6 +12,7 @@ _TEXTS: tuple[Role, ...] = ("reader", "worker")
 
 MAY: Mapping[str, tuple[Role, ...]] = {
     **dict.fromkeys(("marks", "matches", "stories", "changes", "runs", "pin list", "export stories"), _MARKS),
+    **dict.fromkeys(("removable", "export panel", "export network"), _MARKS),
     **dict.fromkeys(("origins", "outlets", "outlets export", "outlets propose"), _MARKS),
     **dict.fromkeys(("common", "quotes", "sources", "coverage"), _WORDS),
     **dict.fromkeys(("show", "explain", "versions", "report", "browse"), _TEXTS),

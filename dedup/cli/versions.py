@@ -1,8 +1,9 @@
-"""Commands `versions` and `sentences`: show the alterations of a story, or store them for SQL."""
+"""Commands `versions`, `sentences` and `removable`: compare the texts of a story, for people or for SQL."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -12,12 +13,15 @@ import dedup
 from dedup.base.settings import MIN_OUTLETS
 from dedup.cli import output
 from dedup.cli.progress import progress_bar
+from dedup.cli.read import OutputFile, RawOption, opened
 from dedup.cli.shared import JsonOption, corpus, counted, shortened, stopping
 from dedup.cli.signals import unfinished
 
 KINDS = ("added", "removed", "changed")
 COLUMNS = ("version", "id", "publication", "published", "against", *KINDS)
 NUMBERS = ("version", "published", "against", *KINDS)
+
+REMOVABLE_COLUMNS = ("id", "original", "publication", "original_publication", "words", "times_known")
 
 
 def versions(
@@ -95,13 +99,14 @@ def sentences(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Fill the views `alteration` and `quote` with sentences, for analysts and for `dedup quotes`.
+    """Fill the views `alteration`, `addition` and `quote`, for analysts and for `dedup quotes`.
 
     The command stores words, while other tables have only hashes of sentences. It stores the sentences that
-    each version of a story altered, and at most 100,000 sentences that several outlets share. Run the command
-    after a backfill when you need these views. Unchanged versions are skipped. Marks do not depend on this
-    command, and `check` and `backfill` never wait for it. Sentences of attached tables are stored too, until
-    the rows change. You may stop the command at any moment.
+    each version of a story altered, what each copy adds to its original, and at most 100,000 sentences that
+    several outlets share. Run the command after a backfill when you need these views, or `dedup removable`.
+    Unchanged versions are skipped. Marks do not depend on this command, and `check` and `backfill` never
+    wait for it. Sentences of attached tables are stored too, until the rows change. You may stop the command
+    at any moment.
 
     **Examples**
 
@@ -118,9 +123,53 @@ def sentences(
     else:
         compared = counted(report.compared, "version")
         altered, quoted = counted(report.alterations, "alteration"), counted(report.quotes, "quote")
-        output.say(f"compared {compared}: {altered}; {quoted}")
+        copies = counted(report.copies, "copy", "copies")
+        output.say(f"compared {compared}: {altered}; {copies} with the original; {quoted}")
     if report.stopped:
         output.say("stopped as asked; run the same command again to continue")
         unfinished()
     if not json:
-        output.say("next: dedup quotes, or in SQL the views dedup.alteration and dedup.quote")
+        output.say(
+            "next: dedup quotes, dedup removable, or in SQL dedup.alteration, dedup.addition, dedup.quote"
+        )
+
+
+def removable(
+    format_: Annotated[
+        Literal["lines", "jsonl", "csv"],
+        Option("--format", "-f", help="lines: an id per line; jsonl or csv: with the original and figures."),
+    ] = "lines",
+    json: Annotated[bool, Option("--json", help="The same as --format jsonl.")] = False,
+    to: OutputFile = None,
+    raw: RawOption = False,
+) -> None:
+    """List the copies that can be removed without the loss of a word; remove nothing.
+
+    A copy is listed if its original has every three consecutive words of its text. Titles, bylines and kept
+    columns are not compared. `dedup sentences` compares copies with originals; run it first. Copies not
+    compared since the last change, and stale copies, are not listed. The list is sorted by id, and no listed
+    copy is the original of another article.
+
+    Control characters, and cells that a spreadsheet would run, are written as in `dedup marks`.
+
+    **Examples**
+
+        dedup sentences && dedup removable > ids.txt
+
+        dedup removable --format csv --output removable.csv
+    """
+    with corpus() as dd:
+        waiting = dd.uncompared_copies()
+        rows: Iterator[Any] = dd.removable()
+        with opened(to) as file:
+            if json or format_ == "jsonl":
+                count = output.write_jsonl(rows, file, raw=raw)
+            elif format_ == "csv":
+                count = output.write_csv(rows, REMOVABLE_COLUMNS, file, raw=raw)
+            else:
+                count = 0
+                for count, row in enumerate(rows, 1):  # noqa: B007
+                    file.write(f"{row['id'] if raw else output.printable(row['id'])}\n")
+    output.say(f"{counted(count, 'copy', 'copies')} can be removed without the loss of a word")
+    if waiting:
+        output.say(f"{counted(waiting, 'copy is', 'copies are')} not compared: run `dedup sentences`")

@@ -1,13 +1,14 @@
-"""Fill the views `alteration` and `quote`, for `dedup sentences` or a worker.
+"""Fill the views `alteration`, `addition` and `quote`, for `dedup sentences` or a worker.
 
-Both views need words, but fingerprints have only hashes. So texts are read again, which hooks and backfills
-never do. Each version is compared once; quotes are counted anew each time. A stopped run keeps its results.
+The views need words, but fingerprints have only hashes. So texts are read again, which hooks and backfills
+never do. Each version is compared once with the version before, and each copy once with its original; quotes
+are counted anew each time. A stopped run keeps its results.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dedup.base.answer import Answer
@@ -16,25 +17,31 @@ from dedup.base.settings import MIN_OUTLETS
 from dedup.base.words import counted
 from dedup.db.database import Database
 from dedup.settling.refresh import EXAMPLE_CHARACTERS
-from dedup.settling.versions import Sentences, find_alterations, split_sentences
+from dedup.settling.versions import find_alterations, index_sentences, split_sentences
 from dedup.store import articles, quotes, rulebooks, versions
-from dedup.store.versions import Difference
+from dedup.store.versions import ComparedCopy, Difference, UncomparedPair
+from dedup.text.additions import Cut, find_addition
 from dedup.text.fingerprint import Fingerprinter
 
-PAGE = 200  # Maximum number of versions or texts per transaction
+PAGE = 200  # Maximum number of compared pairs or texts per transaction
 MAX_MINUTES = 365 * 24 * 60  # Maximum pause of a worker before it fills the views again: a year
+
+Texts = dict[int, tuple[int, Cut]]
+"""Texts by article: the revision, and the sentences."""
 
 
 @dataclass(slots=True)
 class SentencesReport(Answer):
     compared: int = 0  # new and changed versions, each compared with the version before
     alterations: int = 0  # sentences that the compared versions added, removed or changed
+    copies: int = 0  # new and changed copies, each compared with its original
     quotes: int = 0  # sentences that enough outlets share
     stopped: bool = False  # the run was asked to stop; the next run continues
 
     def __str__(self) -> str:
         return (
             f"{counted(self.compared, 'version')} compared, {counted(self.alterations, 'alteration')};"
+            f" {counted(self.copies, 'copy', 'copies')} compared with the original;"
             f" {counted(self.quotes, 'quote')}"
         )
 
@@ -47,7 +54,7 @@ def keep(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> SentencesReport:
-    """Fill the views `alteration` and `quote`. `outlets`: minimum number of outlets for a quote.
+    """Fill the views `alteration`, `addition` and `quote`. `outlets`: minimum number of outlets for a quote.
     `every`: minutes after which a worker fills the views again; 0 for never; None to keep the schedule."""
     bar, report = progress or SilentProgress(), SentencesReport()
     with database.transaction() as cursor:
@@ -68,40 +75,47 @@ def _compare_versions(
     stop: Callable[[], bool],
 ) -> None:
     with database.transaction() as cursor:
-        ids, before = versions.find_uncompared(cursor)
-    bar.start("comparing versions", len(ids))
-    known: dict[int, tuple[int, Sentences]] = {}  # by article: the revision of its text, and its sentences
-    for start in range(0, len(ids), PAGE):
+        waiting = versions.find_uncompared(cursor)
+    bar.start("comparing versions", len(waiting.ids))
+    known: Texts = {}
+    for start in range(0, len(waiting.ids), PAGE):
         if stop():
             report.stopped = True
             return
-        pairs = [*zip(ids[start : start + PAGE].tolist(), before[start : start + PAGE].tolist(), strict=True)]
-        wanted = {id for pair in pairs for id in pair}
-        # A version may be compared with a version of the last page, so keep sentences that are still needed.
+        pairs = waiting.page(start, PAGE)
+        wanted = {id for pair in pairs for id in (pair.id, pair.other_id)}
+        # A text may be compared with a text of the last page, so keep sentences that are still needed.
         known = {id: found for id, found in known.items() if id in wanted}
         with database.transaction() as cursor:
             for task in articles.load_texts(cursor, sorted(wanted - known.keys())):
-                known[task.id] = task.revision, split_sentences(fingerprinter, task)
-            found = [*_find_differences(pairs, known)]
-            versions.keep(cursor, found)
-        report.compared += len(found)
-        report.alterations += sum(len(one.earlier) for one in found)
+                known[task.id] = task.revision, fingerprinter.sentences(task.text, task.language)
+            # A missing text belongs to a row of an attached table that changed after the pairs were listed.
+            readable = [pair for pair in pairs if pair.id in known and pair.other_id in known]
+            altered = [_difference(pair, known) for pair in readable if pair.altered]
+            added = [one for pair in readable if pair.added and (one := _addition(pair, known))]
+            versions.keep(cursor, altered)
+            versions.keep_additions(cursor, added)
+        report.compared += len(altered)
+        report.alterations += sum(len(one.earlier) for one in altered)
+        report.copies += len(added)
         bar.advance(len(pairs))
     with database.transaction() as cursor:
         versions.forget(cursor)
 
 
-def _find_differences(
-    pairs: list[tuple[int, int]], known: dict[int, tuple[int, Sentences]]
-) -> Iterator[Difference]:
-    for id, before in pairs:
-        # A missing text belongs to a row of an attached table that changed after the versions were listed.
-        if id in known and before in known:
-            revision, later = known[id]
-            before_revision, earlier = known[before]
-            found = find_alterations(earlier, later)
-            sides = [one for one, _ in found], [other for _, other in found]
-            yield Difference(id, before, revision, before_revision, *sides)
+def _difference(pair: UncomparedPair, known: Texts) -> Difference:
+    (revision, later), (before_revision, earlier) = known[pair.id], known[pair.other_id]
+    found = find_alterations(index_sentences(earlier), index_sentences(later))
+    sides = [one for one, _ in found], [other for _, other in found]
+    return Difference(pair.id, pair.other_id, revision, before_revision, *sides)
+
+
+def _addition(pair: UncomparedPair, known: Texts) -> ComparedCopy | None:
+    (revision, copy), (original_revision, original) = known[pair.id], known[pair.other_id]
+    found = find_addition(copy, original)
+    if found is None:
+        return None
+    return ComparedCopy(pair.id, pair.other_id, revision, original_revision, found)
 
 
 def _count_quotes(

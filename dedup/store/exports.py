@@ -10,6 +10,7 @@ from dedup.base.errors import InputError
 from dedup.base.verdict import StatusName
 from dedup.db.database import Database
 from dedup.db.statements import Statements
+from dedup.store.stories import delay, known
 
 _sql = Statements("store/exports")
 
@@ -39,6 +40,7 @@ class MatchRow(TypedDict):
     sentence_jaccard: float
     signature_jaccard: float
     containment: float
+    times_known: bool  # times tell which of both was first; if not, canonical order alone calls `a` the later
 
 
 def marks(
@@ -73,7 +75,8 @@ _CONDITIONS = {
 
 
 def matches(database: Database) -> Iterator[MatchRow]:
-    return cast("Iterator[MatchRow]", rows(database, _sql("matches"), {}))
+    query = _sql("matches", delay=delay(known("a"), known("b")))
+    return cast("Iterator[MatchRow]", rows(database, query, {}))
 
 
 def rows(database: Database, query: bytes, values: dict[str, Any]) -> Iterator[dict[str, Any]]:

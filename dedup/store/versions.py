@@ -1,6 +1,8 @@
-"""Reads versions (the articles of a story in order), and stores how each differs from the version before.
+"""Reads versions (the articles of a story in order), and stores how each differs from another text.
 
-`../settling/versions.py` compares versions. The SQL views `story_version` and `alteration` show the result.
+Alterations are differences from the version before, additions differences of a copy from its original.
+`../settling/versions.py` and `../text/additions.py` compare texts. The SQL views `story_version`,
+`alteration` and `addition` show the result.
 """
 
 from __future__ import annotations
@@ -8,19 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
 
-from dedup.db import arrays
-from dedup.db.arrays import Bigints
-from dedup.db.database import Cursor, Database
+from dedup.db.database import Cursor, Database, one_row
 from dedup.db.statements import Statements
 from dedup.store import exports
+
+if TYPE_CHECKING:
+    from dedup.text.additions import Addition
 
 _sql = Statements("store/versions")
 
 MAX_VERSIONS = 500  # Maximum number per call; comparing two texts takes 1 to 2 ms
-
-NO_PAIRS = arrays.bigints(()), arrays.bigints(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,29 @@ class AlterationRow(TypedDict):
     times_known: bool  # times tell which version was first
 
 
+class RemovableRow(TypedDict):
+    """A copy, and its original."""
+
+    id: str  # source_id of the copy
+    original: str  # source_id of its original
+    publication: str | None
+    original_publication: str | None
+    words: int  # number of words of the copy
+    times_known: bool  # times tell which of both was first
+
+
+class AdditionRow(RemovableRow):
+    """A copy, and what it adds to its original."""
+
+    words_added: int  # words in no gram (three consecutive words) of the original
+    sentences_added: int
+    numbers_added: int
+    share_in_original: float  # share of the copy's different grams that the original has, from 0 to 1
+    adds_nothing: bool  # the original has every gram
+    sentences: list[str]  # the added sentences
+    numbers: list[str]  # the added numbers, in digits
+
+
 def load_versions(cursor: Cursor, source_id: str) -> list[VersionRow]:
     """Return the versions of an article's story, then originals whose best match is the story's original."""
     rows = cursor.execute(_sql("of_story"), {"source_id": source_id, "limit": MAX_VERSIONS}).fetchall()
@@ -66,10 +90,36 @@ def load_versions(cursor: Cursor, source_id: str) -> list[VersionRow]:
     return found
 
 
-def find_uncompared(cursor: Cursor) -> tuple[Bigints, Bigints]:
-    """Return the ids of versions to compare, and the ids of the versions before them."""
-    row = cursor.execute(_sql("to_compare")).fetchone()
-    return NO_PAIRS if row is None or row[0] is None else (row[0], row[1])
+class UncomparedPair(NamedTuple):
+    """Two articles to compare."""
+
+    id: int
+    other_id: int
+    altered: bool  # the other article is the version before
+    added: bool  # the other article is the original, and the article its copy
+
+
+@dataclass(frozen=True, slots=True)
+class UncomparedPairs:
+    """Pairs to compare, in arrays of equal length, since there may be millions; see `UncomparedPair`."""
+
+    ids: Sequence[int] = ()
+    other_ids: Sequence[int] = ()
+    altered: Sequence[bool] = ()
+    added: Sequence[bool] = ()
+
+    def page(self, start: int, count: int) -> list[UncomparedPair]:
+        page = slice(start, start + count)
+        columns = (self.ids[page], self.other_ids[page], self.altered[page], self.added[page])
+        return [
+            UncomparedPair(int(id), int(other), *kinds) for id, other, *kinds in zip(*columns, strict=True)
+        ]
+
+
+def find_uncompared(cursor: Cursor) -> UncomparedPairs:
+    """Return the pairs to compare, sorted by the other article."""
+    arrays = one_row(cursor, _sql("to_compare"))
+    return UncomparedPairs() if arrays[0] is None else UncomparedPairs(*arrays)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +148,45 @@ def keep(cursor: Cursor, found: Sequence[Difference]) -> None:
     cursor.executemany(_sql("keep"), values)
 
 
-def forget(cursor: Cursor) -> int:
-    """Delete differences of versions that are gone or changed; return the number of these versions."""
-    return cursor.execute(_sql("forget")).rowcount
+@dataclass(frozen=True, slots=True)
+class ComparedCopy:
+    """A copy compared with its original, at given revisions of both."""
+
+    article_id: int
+    original_id: int
+    revision: int
+    original_revision: int
+    addition: Addition
+
+
+def keep_additions(cursor: Cursor, found: Sequence[ComparedCopy]) -> None:
+    """Store what copies add to their originals."""
+    values = []
+    for one in sorted(found, key=lambda copy: copy.article_id):  # sorted for the same reason as in `keep`
+        given = one.addition.as_dict()
+        given |= {"article_id": one.article_id, "original_id": one.original_id}
+        values.append(given | {"revision": one.revision, "original_revision": one.original_revision})
+    cursor.executemany(_sql("keep_copies"), values)
+
+
+def forget(cursor: Cursor) -> None:
+    """Delete results of comparisons that do not fit the present texts and stories."""
+    cursor.execute(_sql("forget"))
+    cursor.execute(_sql("forget_copies"))
 
 
 def alterations(database: Database) -> Iterator[AlterationRow]:
     return cast("Iterator[AlterationRow]", exports.rows(database, _sql("alterations"), {}))
+
+
+def additions(database: Database) -> Iterator[AdditionRow]:
+    return cast("Iterator[AdditionRow]", exports.rows(database, _sql("additions"), {}))
+
+
+def removable(database: Database) -> Iterator[RemovableRow]:
+    """Yield the settled copies that add nothing to their originals, in the order of source_id."""
+    return cast("Iterator[RemovableRow]", exports.rows(database, _sql("removable"), {}))
+
+
+def count_uncompared_copies(cursor: Cursor) -> int:
+    return int(one_row(cursor, _sql("count_uncompared_copies"))[0])

@@ -1,4 +1,4 @@
--- Versions of stories, and the differences of each version from the version before.
+-- Versions of stories, the differences of each version from the version before, and of each copy from its original.
 
 -- name: of_story
 -- Return the versions of an article's story, the original first; then the originals whose best earlier match is this
@@ -31,11 +31,31 @@ FROM dedup.story_version v JOIN dedup.article a ON a.id = v.id JOIN dedup.articl
 -- Versions that were compared with the version before.
 SELECT article_id, before_id, revision, before_revision FROM dedup.compared_version
 
+-- name: present_copies
+-- Copies and their originals, with the revisions of both.
+SELECT k.id, k.duplicate_of, a.revision, o.revision
+FROM dedup.article_mark k JOIN dedup.article a ON a.id = k.id JOIN dedup.article o ON o.id = k.duplicate_of
+WHERE k.status = 'duplicate'
+
+-- name: compared_copies
+-- Copies that were compared with their originals.
+SELECT article_id, original_id, revision, original_revision FROM dedup.compared_copy
+
 -- name: to_compare
--- Return the versions whose present revision was not yet compared with the present revision of the version before.
+-- Return pairs of which one or both present revisions were not yet compared: the versions with the version before
+-- (`altered`), and the copies with their original (`added`). The second version of a story is both in one pair.
 -- EXCEPT takes time proportional to the number of versions, even if statistics are outdated.
-SELECT array_agg(id ORDER BY before_id, id), array_agg(before_id ORDER BY before_id, id)
-FROM (${present} EXCEPT ${compared}) AS waiting
+SELECT array_agg(id ORDER BY other_id, id), array_agg(other_id ORDER BY other_id, id),
+       array_agg(altered ORDER BY other_id, id), array_agg(added ORDER BY other_id, id)
+FROM (
+    SELECT id, other_id, bool_or(altered) AS altered, bool_or(NOT altered) AS added
+    FROM (
+        SELECT id, before_id AS other_id, true AS altered FROM (${present} EXCEPT ${compared}) AS version
+        UNION ALL
+        SELECT id, duplicate_of, false FROM (${present_copies} EXCEPT ${compared_copies}) AS copy
+    ) AS waiting
+    GROUP BY id, other_id
+) AS pair
 
 -- name: keep
 -- Store the differences of a version from the version before.
@@ -52,6 +72,42 @@ ON CONFLICT (article_id) DO UPDATE
 -- Delete differences of versions that are gone or changed.
 DELETE FROM dedup.compared_version WHERE article_id IN (
     SELECT article_id FROM (${compared} EXCEPT ${present}) AS gone)
+
+-- name: keep_copies
+-- Store the additions of a copy to its original.
+INSERT INTO dedup.compared_copy AS c
+    (article_id, original_id, revision, original_revision, words, words_added, grams, grams_in_original,
+     sentences, numbers)
+VALUES (%(article_id)s, %(original_id)s, %(revision)s, %(original_revision)s, %(words)s, %(words_added)s, %(grams)s,
+        %(grams_in_original)s, %(sentences)s, %(numbers)s)
+ON CONFLICT (article_id) DO UPDATE
+    SET (original_id, revision, original_revision, words, words_added, grams, grams_in_original, sentences, numbers,
+         compared_at)
+      = (excluded.original_id, excluded.revision, excluded.original_revision, excluded.words, excluded.words_added,
+         excluded.grams, excluded.grams_in_original, excluded.sentences, excluded.numbers, excluded.compared_at)
+
+-- name: forget_copies
+-- Delete additions of copies that are gone, changed, or have another original now.
+DELETE FROM dedup.compared_copy WHERE article_id IN (
+    SELECT article_id FROM (${compared_copies} EXCEPT ${present_copies}) AS gone)
+
+-- name: additions
+-- Return the additions of every compared copy.
+SELECT source_id AS id, original_source_id AS original, publication, original_publication, words, words_added,
+       sentences_added, numbers_added, share_in_original, adds_nothing, sentences, numbers, times_known
+FROM dedup.addition ORDER BY source_id
+
+-- name: removable
+-- Return the copies that add nothing to their originals, if both are settled.
+SELECT source_id AS id, original_source_id AS original, publication, original_publication, words, times_known
+FROM dedup.addition d
+WHERE adds_nothing AND NOT stale AND EXISTS (
+    SELECT FROM dedup.article_mark o WHERE o.id = d.original_id AND o.status IN ('unique', 'similar') AND NOT o.stale)
+ORDER BY source_id
+
+-- name: count_uncompared_copies
+-- Count the copies of which no present comparison is stored.
+SELECT (SELECT count(*) FROM dedup.article_mark WHERE status = 'duplicate') - (SELECT count(*) FROM dedup.addition)
 
 -- name: alterations
 -- Return every stored alteration, story by story.

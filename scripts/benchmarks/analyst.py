@@ -6,13 +6,15 @@
 
 Loads the articles of the file into an embedded server, spread over 60 invented outlets, settles the articles
 and calls `keep_sentences`. `--url` names a corpus in which this is done already. Each query has a connection
-of its own. Prints the median seconds and the number of rows of each query. Queries about one story get the
-story with the most copies.
+of its own. Prints the median seconds and the number of rows of each query, and the processor's seconds in the
+server, which matter on a busy machine. Queries about one story get the story with the most copies; queries
+about a week or a year get the last week or year of the corpus.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import statistics
 import sys
@@ -20,12 +22,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from hashlib import blake2b
 from pathlib import Path
 
 from servers import embedded_server
 
-from dedup import Article, Deduplicator
+from dedup import Article, Deduplicator, frames
 from dedup.db.database import Database
 from dedup.files.readers import read_articles
 
@@ -56,16 +59,33 @@ def measure(database: Database, asked: int) -> None:
     with Deduplicator(database.url) as dd:
         story = dd.stories(1)[0].id
         copy = dd.story(story).copies[0].id
+        last = max(row["published_at"] for row in frames.marks(dd).to_pylist() if row["published_at"])
     named = {"vantage-0312-storm": story, "vantage-0312-storm-update": copy}
+    named |= {"2026-03-09": str(last - timedelta(7)), "2026-03-16": str(last)}
+    named |= {"2026-01-01": str(last - timedelta(365)), "2027-01-01": str(last)}
     for title, query in queries():
-        statement = re.sub(r"'(vantage-[\w-]+)'", lambda found: f"'{named[found[1]]}'", query)
-        seconds, rows = [], 0
+        statement = re.sub(
+            r"'(vantage-[\w-]+|20\d\d-\d\d-\d\d)'", lambda found: f"'{named[found[1]]}'", query
+        )
+        seconds, busy, rows = [], [], 0
         for _ in range(asked):
             with database.connect() as connection:
-                began = time.perf_counter()
+                pid = connection.info.backend_pid
+                began, used = time.perf_counter(), cpu_seconds(pid)
                 rows = len(connection.execute(statement.encode()).fetchall())
                 seconds.append(time.perf_counter() - began)
-        print(f"{statistics.median(seconds):6.3f} s  {rows:>4} rows  {title}", flush=True)
+                busy.append(cpu_seconds(pid) - used)
+        spent = f"{statistics.median(seconds):6.3f} s  {statistics.median(busy):6.2f} s CPU"
+        print(f"{spent}  {rows:>4} rows  {title}", flush=True)
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the processor's seconds that a process used; 0 where the system has no /proc."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:

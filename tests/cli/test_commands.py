@@ -36,6 +36,7 @@ def test_load_backfill_marks_and_matches(dedup: Dedup, news: Path) -> None:
             "sentence_jaccard": 1.0,
             "signature_jaccard": 1.0,
             "containment": 1.0,
+            "times_known": True,
         }
     ]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dedup.text.normalize import words
 from tests.cli.conftest import HARBOUR, Dedup, lines
 
 EDITED = HARBOUR.replace("Port Marlow", "Port Marlowe").replace(
@@ -62,7 +63,7 @@ def test_versions_against_the_original_and_as_json(story: Dedup) -> None:
 def test_quotes_are_counted_and_listed(story: Dedup) -> None:
     assert "next: dedup sentences" in story("quotes").err
     done = story("sentences")
-    assert "compared 2 versions: 2 alterations; 5 quotes" in done.err
+    assert "compared 2 versions: 2 alterations; 2 copies with the original; 5 quotes" in done.err
     shown = story("quotes", "--by", "stories").out.splitlines()
     assert shown[1].split()[:5] == ["outlets", "stories", "articles", "common", "words"]
     assert len(shown) == 7
@@ -70,7 +71,40 @@ def test_quotes_are_counted_and_listed(story: Dedup) -> None:
     (one,) = json.loads(story("quotes", "--limit", "1", "--json").out)
     assert (one["outlets"], one["publication"]) == (3, "Wire")
     report = json.loads(story("sentences", "--outlets", "4", "--json").out)
-    assert report == {"compared": 0, "alterations": 0, "quotes": 0, "stopped": False}
+    assert report == {"compared": 0, "alterations": 0, "copies": 0, "quotes": 0, "stopped": False}
+
+
+def test_copies_that_can_go_without_the_loss_of_a_word_are_listed(story: Dedup, tmp_path: Path) -> None:
+    before = story("removable")
+    assert (before.out, before.code) == ("", 0)
+    assert "2 copies are not compared: run `dedup sentences`" in before.err
+    story("sentences")
+    found = story("removable")
+    assert found.out == "copy\n"
+    assert "1 copy can be removed without the loss of a word" in found.err
+    assert "not compared" not in found.err
+    (row,) = story("removable", "--json").lines
+    assert row == {
+        **{"id": "copy", "original": "first", "publication": "Herald", "original_publication": "Wire"},
+        **{"words": len(words(HARBOUR)), "times_known": True},
+    }
+    assert story("removable", "-f", "csv", "-o", "gone.csv").out == ""
+    assert (tmp_path / "gone.csv").read_text("utf-8").splitlines()[1].startswith("copy,first,Herald,Wire,")
+    assert story("show", "copy").code == 0  # nothing is removed
+
+
+def test_a_hostile_id_stays_on_its_line(dedup: Dedup, tmp_path: Path) -> None:
+    name = "b\x1b[31m\nfirst"
+    rows = [
+        {"id": one, "text": HARBOUR, "published_at": f"2026-03-1{n}"} for n, one in enumerate(("a", name))
+    ]
+    dedup("load", str(lines(tmp_path / "two.jsonl", rows)))
+    dedup("backfill")
+    dedup("sentences")
+    shown = dedup("removable").out
+    assert shown.count("\n") == 1
+    assert "\x1b" not in shown
+    assert dedup("removable", "--json").lines[0]["id"] == name
 
 
 @pytest.mark.extra("browse")

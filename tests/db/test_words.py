@@ -100,6 +100,7 @@ def tells(connection: psycopg.Connection[tuple[str, ...]]) -> set[str]:
 def test_an_analyst_reads_words_and_a_counter_reads_none(marked: Database, granted: Names) -> None:
     with psycopg.connect(url_of(marked, granted["analyst"])) as analyst:
         assert tells(analyst) == {
+            "addition.sentences",
             "alteration.earlier",
             "alteration.later",
             "article_text.text",
@@ -117,8 +118,8 @@ def test_an_analyst_reads_words_and_a_counter_reads_none(marked: Database, grant
     assert {name for name, count in kept.items() if count < columns[name]} == {
         f"dedup.{name}"
         for name in (
-            *("alteration", "article_sentence", "canonical_article", "marked_article", "quote", "sentence"),
-            "current_article",
+            *("addition", "alteration", "article_sentence", "canonical_article"),
+            *("current_article", "marked_article", "quote", "sentence"),
         )
     }
 
@@ -154,6 +155,7 @@ def test_no_function_tells_a_counter_a_word(marked: Database, granted: Names) ->
         "SELECT sentence_hash FROM dedup.article_sentence",
         "SELECT text_hash FROM dedup.marked_article",
         "TABLE dedup.compared_version",
+        "TABLE dedup.compared_copy",
         "SELECT text FROM dedup.article",
         "COPY (SELECT text FROM dedup.article_text) TO STDOUT",
     ],

@@ -54,8 +54,8 @@ def test_the_page_has_what_is_tested() -> None:
     assert INSTALLS[0] == f"pip install pandas duckdb '{FRAMES}'"
     assert INSTALLS[1:] == ["pip install newsdedup pandas", "pip install duckdb"]
     assert len([line for line in SHELL if line.startswith("psql ")]) == 2
-    assert len([line for line in SHELL if line.startswith("dedup ")]) == 5
-    assert (len(SHELL), len(EXPORTS)) == (7, 2)
+    assert len([line for line in SHELL if line.startswith("dedup ")]) == 7
+    assert (len(SHELL), len(EXPORTS)) == (9, 4)
     assert {re.findall(r"^import (\w+)", code, re.MULTILINE)[0] for code in PYTHON} == {"pandas", "duckdb"}
     # The queries are run by tests/store/test_questions_of_analysts.py and test_views.py.
     assert {kind for kind, _ in BLOCKS} == {"sh", "python", "sql"}

@@ -50,7 +50,7 @@ def asked(corpus: Deduplicator, number: int) -> list[Row]:
 
 
 def test_each_question_is_one_query_of_at_most_ten_lines() -> None:
-    assert [query.partition(".")[0] for query in QUERIES] == [f"-- {n}" for n in range(1, 11)]
+    assert [query.partition(".")[0] for query in QUERIES] == [f"-- {n}" for n in range(1, 17)]
     assert [
         query for query in QUERIES if len(query.splitlines()) > 11
     ] == []  # the first line is the question
@@ -111,3 +111,49 @@ def test_how_sure_it_is(corpus: Deduplicator) -> None:
     rows = {row["reason"]: row for row in asked(corpus, 10)}
     assert sum(row["duplicates"] for row in rows.values()) > 20
     assert (rows["sentences"]["judged"], rows["sentences"]["found_right"]) == (1, 1)
+
+
+def test_the_share_of_new_articles_by_day(corpus: Deduplicator) -> None:
+    rows = asked(corpus, 11)
+    assert rows == sorted(rows, key=lambda row: row["day"], reverse=True)
+    assert all(0 <= row["new_percent"] <= 100 for row in rows)
+    duplicates = sum(1 for row in corpus.marks(status="duplicate"))
+    assert sum(round(row["articles"] * (100 - float(row["new_percent"])) / 100) for row in rows) == duplicates
+
+
+def test_excerpts(corpus: Deduplicator) -> None:
+    found = {frozenset((row["source_id"], row["other_source_id"])) for row in asked(corpus, 12)}
+    assert found == {
+        frozenset((row["a"], row["b"])) for row in corpus.matches() if row["rule"] == "containment"
+    }
+
+
+def test_duplicates_that_only_the_signature_found(corpus: Deduplicator) -> None:
+    found = {row["source_id"] for row in asked(corpus, 13)}
+    assert found == {
+        row["id"] for row in corpus.marks() if row["reason"] == "signature" and row["duplicate_of"]
+    }
+
+
+def test_independent_origins_of_a_week(corpus: Deduplicator) -> None:
+    rows = asked(corpus, 14)
+    kinds = {row["kind"] for row in rows}
+    assert {"agency", "outlet"} <= kinds
+    (vantage,) = (row for row in rows if row["name"] == "Vantage")
+    assert vantage["articles"] > vantage["stories"] > 1
+    assert sum(row["articles"] for row in rows) <= len(newsroom())
+
+
+def test_what_copies_add(corpus: Deduplicator) -> None:
+    rows = asked(corpus, 15)
+    assert sum(row["nothing_added"] for row in rows) > 0
+    assert sum(row["numbers"] for row in rows) > 0
+    assert all(row["nothing_added"] + row["a_fifth_new"] <= row["copies"] for row in rows)
+
+
+def test_the_panel_of_a_year(corpus: Deduplicator) -> None:
+    rows = asked(corpus, 16)
+    assert sum(row["articles"] for row in rows) == len(newsroom())
+    assert {str(row["month"]) for row in rows} == {"2026-03-01"}
+    assert all(row["diversity"] >= 1 for row in rows)
+    assert any(row["diversity"] > 1 and row["agency"] > 0 for row in rows)

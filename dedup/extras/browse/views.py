@@ -58,7 +58,8 @@ def story_values(found: StoryPage, name: str = "timeline") -> dict[str, Any]:
 def article(dd: Deduplicator, given: Fields) -> View:
     page = dd.browsing.article(id_of(given["id"]))
     told = sentence_of(str(page.verdict).removeprefix(f"{page.verdict.id}: "))
-    return View("article.html.j2", {"page": page, "told": told})
+    added = sentence_of(str(page.addition)) if page.addition else ""
+    return View("article.html.j2", {"page": page, "told": told, "added": added})
 
 
 def coverage(dd: Deduplicator, given: Fields) -> View:

@@ -35,7 +35,7 @@ _TYPES: Mapping[str, pa.DataType] = {
     "texts": pa.list_(pa.string()),
 }
 
-TableName: TypeAlias = Literal["stories", "duplicates", "matches", "marks"]
+TableName: TypeAlias = Literal["stories", "duplicates", "additions", "matches", "marks"]
 TABLE_NAMES: tuple[TableName, ...] = get_args(TableName)
 
 
@@ -49,7 +49,7 @@ SCHEMAS: Mapping[TableName, pa.Schema] = {
         "source_id text, url text, title text, publication word, language word, published_at time,"
         " added_at time, status word, stale bool, story_source_id text, original_source_id text,"
         " score float, reason word, marked_at time, archived bool, byline text,"
-        " was_first bool, credits texts, correction word, kept text",
+        " was_first bool, credits texts, correction word, kept text, times_known bool",
     ),
     "duplicates": _schema(
         "source_id text, title text, publication word, published_at time, original_source_id text,"
@@ -57,9 +57,15 @@ SCHEMAS: Mapping[TableName, pa.Schema] = {
         " delay_seconds float, times_known bool, stale bool, score float, reason word,"
         " sentence_jaccard float, signature_jaccard float, containment float, archived bool",
     ),
+    "additions": _schema(
+        "source_id text, title text, publication word, published_at time, original_source_id text,"
+        " original_publication word, words int, words_added int, sentences_added int, numbers_added int,"
+        " share_in_original float, adds_nothing bool, sentences texts, numbers texts, times_known bool,"
+        " stale bool, archived bool",
+    ),
     "matches": _schema(
         "source_id text, other_source_id text, relation word, rule word, score float,"
-        " sentence_jaccard float, signature_jaccard float, containment float",
+        " sentence_jaccard float, signature_jaccard float, containment float, times_known bool",
     ),
     "stories": _schema(
         "source_id text, url text, title text, publication word, language word, status word,"
@@ -78,6 +84,7 @@ _KEYS: Mapping[TableName, tuple[str, ...]] = {"matches": ("article_id", "other_i
 _COUNTS: Mapping[TableName, str] = {
     "marks": "count_marks",
     "duplicates": "count_duplicates",
+    "additions": "count_additions",
     "matches": "count_matches",
     "stories": "count_stories",
 }
@@ -129,6 +136,7 @@ def page(
     parts["representative"] = f"{representative}_id"
     if representative == "first":
         parts["shown"] = "(SELECT c.*)"  # faster than a look-up of the same row
+    parts["pair_delay"] = delay(known("a"), known("o"))
     source = _sql(name, **parts, **_unasked(name, since)).decode()
     # pyarrow cannot read lists from CSV, so lists are sent as JSON.
     columns = [f"to_json({one.name})" if pa.types.is_list(one.type) else one.name for one in SCHEMAS[name]]

@@ -20,7 +20,8 @@ SELECT m.id, source_id, url, title, publication, published_at, added_at, languag
        coalesce(original_source_id, source_id) AS story_source_id, score, reason, marked_at, archived, byline,
        CASE WHEN s.id IS NOT NULL THEN s.was_first WHEN status IN ('unique', 'similar') THEN true END AS was_first,
        ARRAY(SELECT agency FROM dedup.article_credit WHERE article_id = m.id AND kind = 'text'
-             ORDER BY agency) AS credits, correction, kept::text AS kept
+             ORDER BY agency) AS credits, correction, kept::text AS kept,
+       (SELECT d.times_known FROM dedup.duplicate d WHERE d.id = m.id) AS times_known
 FROM page m LEFT JOIN shared s ON s.id = m.id
 
 -- name: count_marks
@@ -44,9 +45,24 @@ SELECT count(*) FROM dedup.duplicate d WHERE true ${duplicates_since}
 -- Apply `since` to the duplicate through dedup.mark, because dedup.duplicate has no added_at.
 AND EXISTS (SELECT FROM dedup.mark WHERE mark.id = d.id AND ${since})
 
+-- name: additions
+-- Read the next compared copies.
+SELECT * FROM dedup.addition d WHERE id > %(id)s ${additions_since} ORDER BY id LIMIT ${limit}
+
+-- name: count_additions
+-- Count the compared copies.
+SELECT count(*) FROM dedup.addition d WHERE true ${additions_since}
+
+-- name: additions_since
+-- Apply `since` to the copy through dedup.mark, because dedup.addition has no added_at.
+AND EXISTS (SELECT FROM dedup.mark WHERE mark.id = d.id AND ${since})
+
 -- name: matches
 -- Read the next scored pairs.
-SELECT * FROM dedup.scored_pair p
+SELECT p.*, (
+           SELECT ${pair_delay} IS NOT NULL FROM dedup.mark a, dedup.mark o
+           WHERE a.id = p.article_id AND o.id = p.other_id) AS times_known
+FROM dedup.scored_pair p
 WHERE (article_id, other_id) > (%(article_id)s, %(other_id)s) ${matches_since}
 ORDER BY article_id, other_id LIMIT ${limit}
 

@@ -1,4 +1,4 @@
-"""Read stories, duplicates, matches and marks as Arrow tables, for notebooks: the extra `frames`.
+"""Read stories, duplicates, additions, matches and marks as Arrow tables, for notebooks: the extra `frames`.
 
     from dedup import frames
 
@@ -26,7 +26,7 @@ from dedup.base.verdict import Representative
 from dedup.extras.frames import columns
 from dedup.extras.frames.columns import TABLE_NAMES, TableName
 
-__all__ = ["duplicates", "marks", "matches", "reader", "stories"]
+__all__ = ["additions", "duplicates", "marks", "matches", "reader", "stories"]
 
 
 def stories(
@@ -52,6 +52,11 @@ def stories(
 def duplicates(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
     """Return every duplicate with original, scores and delay in seconds; for arguments see `stories`."""
     return _table("duplicates", corpus, since)
+
+
+def additions(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
+    """Return what each copy adds to its original, as `dedup sentences` found it; see `stories`."""
+    return _table("additions", corpus, since)
 
 
 def matches(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:

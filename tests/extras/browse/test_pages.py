@@ -98,6 +98,7 @@ def test_two_versions_side_by_side_with_the_rule_above(reading: Browser) -> None
     assert "<ins>By two in the afternoon" in page
     assert "<del>Most customers would be reconnected" in page
     assert "common sentence" in page
+    assert "The copy adds 3 sentences, the numbers 9,000, 12.40 to its original." in page
     assert page.index("Storm Ottilie cuts power") < page.index("Power back for most")
 
 
@@ -128,6 +129,10 @@ def test_an_article_with_its_mark_and_its_text(reading: Browser) -> None:
     assert "duplicate of vantage-0312-storm" in words.lower()
     assert "By two in the afternoon all but 9,000 customers had been reconnected" in words
     assert "sentence Jaccard 0.810" in words
+    assert "Adds 3 sentences, the numbers 9,000, 12.40 to its original." in words
+    for name in (STORM, DAM):  # originals
+        assert "to its original" not in reading.page("/article", id=name)
+    assert "Adds nothing to its original." in reading.page("/article", id="newsbasket-0311-tarnhollow-a")
 
 
 def test_search_by_words_shows_where_they_are(reading: Browser) -> None:

@@ -21,6 +21,7 @@ from dedup.base.errors import ClosedError, InputError, SchemaError
 from dedup.base.extras import installing
 from dedup.db.database import Database
 from dedup.extras.frames import columns, frames
+from dedup.settling import sentences
 from dedup.settling.backfill import backfill
 from tests.conftest import empty
 from tests.corpora import article, at, load, window
@@ -40,9 +41,15 @@ VIEWS = {
         " score, reason, sentence_jaccard, signature_jaccard, containment, archived"
         " FROM dedup.duplicate ORDER BY id"
     ),
+    "additions": (
+        "SELECT source_id, title, publication, published_at, original_source_id, original_publication, words,"
+        " words_added, sentences_added, numbers_added, share_in_original, adds_nothing, sentences, numbers,"
+        " times_known, stale, archived FROM dedup.addition ORDER BY id"
+    ),
     "matches": (
         "SELECT source_id, other_source_id, relation, rule, score, sentence_jaccard, signature_jaccard,"
-        " containment FROM dedup.scored_pair ORDER BY article_id, other_id"
+        " containment, (SELECT count(*) FROM dedup.marked_article k WHERE k.id IN (article_id, other_id)"
+        " AND known_at IS NOT NULL) = 2 FROM dedup.scored_pair ORDER BY article_id, other_id"
     ),
     "marks": (
         "SELECT source_id, url, title, publication, language, published_at, added_at, status, stale,"
@@ -50,7 +57,8 @@ VIEWS = {
         " byline, CASE WHEN shared IS NOT NULL THEN was_first"
         " WHEN status IN ('unique', 'similar') THEN true END,"
         " coalesce((SELECT array_agg(agency ORDER BY agency) FROM dedup.article_credit c"
-        " WHERE c.article_id = mark.id AND kind = 'text'), '{}'), correction, kept::text"
+        " WHERE c.article_id = mark.id AND kind = 'text'), '{}'), correction, kept::text,"
+        " (SELECT delay IS NOT NULL FROM dedup.duplicate d WHERE d.id = mark.id)"
         " FROM dedup.mark LEFT JOIN"
         " (SELECT id AS shared, was_first FROM dedup.shared_article) AS s ON shared = id ORDER BY id"
     ),
@@ -74,6 +82,7 @@ def newsroom(database: Database) -> Database:
         article("f", [], 24 * 60),
     )
     backfill(database, workers=0)
+    sentences.keep(database)
     load(database, article("p", window(0, 6), 30))
     return database
 
@@ -159,6 +168,7 @@ def test_since_is_of_the_article_the_later_one_and_any_of_the_story(dd: Deduplic
     since = at(100)
     assert set(frames.marks(dd, since=since)["source_id"].to_pylist()) == {"c2", "c3", "s", "u", "f"}
     assert frames.duplicates(dd, since=since)["source_id"].to_pylist() == ["c2", "c3"]
+    assert frames.additions(dd, since=since)["source_id"].to_pylist() == ["c2", "c3"]
     assert set(frames.stories(dd, since=since)["source_id"].to_pylist()) == {"a", "s", "u", "f"}
     later = frames.matches(dd, since=since)
     assert set(later["source_id"].to_pylist()) == {"c2", "c3", "s"}
@@ -263,3 +273,15 @@ def test_a_story_is_represented_by_the_chosen_article(newsroom: Database, dd: De
     assert {id for id, phrase in correction.items() if phrase} == {"c2"}
     with pytest.raises(InputError, match="representative is first, latest, fullest, not 'last'"):
         frames.stories(dd, representative="last")  # type: ignore[arg-type]
+
+
+def test_a_pair_says_whether_times_tell_which_was_first(database: Database) -> None:
+    minutes = {"a": 1, "b": None, "c": 9}
+    load(database, *(article(name, window(0, 6), minute) for name, minute in minutes.items()))
+    backfill(database, workers=0)
+    with Deduplicator(database.url) as dd:
+        known = {row["source_id"]: row["times_known"] for row in frames.matches(dd).to_pylist()}
+        assert known == {"b": False, "c": True}
+        assert {row["a"]: row["times_known"] for row in dd.matches()} == known
+        marks = {row["source_id"]: row["times_known"] for row in frames.marks(dd).to_pylist()}
+        assert marks == known | {"a": None}

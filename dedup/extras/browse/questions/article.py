@@ -16,6 +16,8 @@ from dedup.settling.explain import Explanation, explain
 from dedup.store import articles, rulebooks, verdicts
 from dedup.store.articles import extract_text
 from dedup.store.pins import PairPin, key
+from dedup.store.rulebooks import Rulebook
+from dedup.text.additions import Addition, find_addition
 
 _sql = Statements("extras/browse/questions/questions")
 
@@ -85,6 +87,7 @@ class ArticlePage(Answer):
     pins: tuple[PairPin, ...]  # pins of pairs with this article, the newest first
     judgements: tuple[PairJudgement, ...]  # judgements of pairs with this article, the newest first
     limit: str | None  # name of the safety limit that makes the article wait for a backfill
+    addition: Addition | None  # what a copy adds to its original; None if a text is cut or cannot be read
     printed_by: str | None  # line that names the origin of its story; None as in `StoryPage`
 
 
@@ -99,6 +102,9 @@ def article(cursor: Cursor, source_id: str) -> ArticlePage:
     found = verdicts.best_pairs(cursor, number) if mark.status in ("duplicate", "similar") else {}
     lines = lines_of(cursor, [number, *found])
     figures = cursor.execute(_sql("figures"), {"id": number}).fetchone()
+    text, addition = text_of(cursor, number), None
+    if mark.duplicate_of is not None and text and not text.cut:
+        addition = _addition(cursor, rulebooks.load_rulebook(cursor), source_id, mark.duplicate_of)
     said = {"id": source_id, "limit": SAID}
     pins = cursor.execute(_sql("pins_of_article"), said).fetchall()
     judgements = cursor.execute(_sql("judgements_of_article"), said).fetchall()
@@ -108,7 +114,7 @@ def article(cursor: Cursor, source_id: str) -> ArticlePage:
         published_at=published_at,
         added_at=added_at,
         marked_at=marked_at,
-        text=text_of(cursor, number),
+        text=text,
         attachment=attachment,
         fingerprint=FingerprintFigures(*figures) if figures else None,
         verdict=verdicts.verdict(cursor, source_id, mark, found),
@@ -116,8 +122,19 @@ def article(cursor: Cursor, source_id: str) -> ArticlePage:
         pins=tuple(PairPin(*row) for row in pins),
         judgements=tuple(PairJudgement(*row) for row in judgements),
         limit=limit,
+        addition=addition,
         printed_by=printed_by(cursor, number, copied=mark.status == "duplicate" or lines[number].copies > 0),
     )
+
+
+def _addition(cursor: Cursor, rulebook: Rulebook, copy: str, original: str) -> Addition | None:
+    found = [articles.find(cursor, name) for name in (copy, original)]
+    ids = [one.id for one in found if one]
+    cut = {
+        task.id: rulebook.fingerprinter.sentences(task.text, task.language)
+        for task in articles.load_texts(cursor, ids)
+    }
+    return find_addition(*(cut[id] for id in ids)) if len(cut) == len(found) else None
 
 
 def text_of(cursor: Cursor, article_id: int) -> Text | None:
@@ -151,16 +168,19 @@ class Compared(Answer):
     common: tuple[str, ...] = field(repr=False)  # sentences of either text that are ignored as common
     pin: PairPin | None
     judgements: tuple[PairJudgement, ...]  # the newest first
+    addition: Addition | None  # what the later article adds, if the earlier one is its original
 
 
 def compare(cursor: Cursor, a: str, b: str) -> Compared:
     """Compare two articles; raise NotFoundError if one is not stored, InputError if both ids are equal."""
     if checks.text("source_id", a) == checks.text("source_id", b):
         raise InputError("a pair has two articles; both ids are the same")
-    explanation = explain(cursor, rulebooks.load_rulebook(cursor), a, b)
+    rulebook = rulebooks.load_rulebook(cursor)
+    explanation = explain(cursor, rulebook, a, b)
     names = (explanation.earlier.id, explanation.later.id)
     (earlier, earlier_text), (later, later_text) = (_side(cursor, name) for name in names)
     pin, judgements = said_of(cursor, a, b)
+    is_copy = later.duplicate_of == earlier.source_id
     ignored = (*explanation.earlier.ignored, *explanation.later.ignored)
     return Compared(
         explanation=explanation,
@@ -171,6 +191,7 @@ def compare(cursor: Cursor, a: str, b: str) -> Compared:
         common=tuple(dict.fromkeys(sentence for sentence, why in ignored if why == "common")),
         pin=pin,
         judgements=judgements,
+        addition=_addition(cursor, rulebook, later.source_id, earlier.source_id) if is_copy else None,
     )
 
 

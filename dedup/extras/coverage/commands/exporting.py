@@ -1,0 +1,60 @@
+"""Commands `dedup export panel` and `dedup export network`: outlets over time, and who reprints whom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument
+
+from dedup.cli import output
+from dedup.cli.shared import JsonOption, corpus
+from dedup.extras.coverage import ResearchExport
+
+
+def panel(
+    file: Annotated[Path, Argument(metavar="FILE", help="New file, NAME.csv or NAME.parquet.")],
+    json: JsonOption = False,
+) -> None:
+    """Write a row per outlet and month: articles, own, copied, agency copy, and diversity of origins.
+
+    A month is that of publication, in UTC. Articles without a known time of publication are in a row without
+    a month. `own`, `copied`, `agency`, `first_unknown` and `not_compared` add up to `articles`. `diversity`
+    is the effective number of origins (inverse Simpson index). Aliases in `dedup outlets` count as their
+    outlet. A Parquet file needs the extra `parquet`.
+
+    **Example**
+
+        dedup export panel panel.csv
+    """
+    with corpus() as dd:
+        _tell(dd.export_panel(file), json)
+
+
+def network(
+    file: Annotated[Path, Argument(metavar="FILE", help="New file, NAME.graphml, .gexf or .csv.")],
+    json: JsonOption = False,
+) -> None:
+    """Write the network of outlets, for Gephi or NetworkX: who reprints whom, how often and how fast.
+
+    An edge leads from the outlet that was first to the outlet with the copies. It has the number of copies,
+    the number of those with an agency's text, and the median delay in seconds. A tie of which times do not
+    tell who was first has no direction: CSV has one row of the type `Undirected`; GraphML and GEXF have an
+    edge in each direction, with `times_known` false. No outlet has a tie with itself or with its aliases.
+
+    **Examples**
+
+        dedup export network outlets.gexf
+
+        dedup export network outlets.graphml
+    """
+    with corpus() as dd:
+        _tell(dd.export_network(file), json)
+
+
+def _tell(report: ResearchExport, json: bool) -> None:
+    if json:
+        output.write_json(report.as_dict())
+        return
+    rows = ", ".join(f"{name} {count:,}" for name, count in report.rows.items())
+    output.say(f"wrote {report.file}; rows: {rows}")

@@ -1,0 +1,106 @@
+"""Compare a copy with its original: find the words, sentences and numbers that only the copy has.
+
+docs/semantics.md, section 7, defines an addition. Words are compared in grams of three consecutive words, so
+a stretch of words that moved, or that stands in another sentence, adds hardly anything.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dedup.base.answer import Answer
+from dedup.base.words import counted
+from dedup.text.normalize import without_mark_runs, words
+
+GRAM_WORDS = 3  # Words per gram; two words, such as "of the", are in any text by chance
+
+NUMBERS_NAMED = 10  # Maximum number of numbers in a line for people
+
+# Decimal digits of any script, with points or commas between digits: 12, 1,200 and 3.5 are one number each.
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+Cut = Sequence[tuple[str, int | None]]
+"""Sentences of a text in order, each with its hash, or None if the sentence does not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addition(Answer):
+    """The words, sentences and numbers that a copy adds to its original."""
+
+    words: int  # number of words of the copy
+    words_added: int  # number of these that are in no gram of the original
+    grams: int  # number of different grams of the copy, at least 1
+    grams_in_original: int  # number of these that the original has
+    sentences: tuple[str, ...] = field(repr=False)  # sentences that count and that the original lacks
+    numbers: tuple[str, ...] = field(repr=False)  # numbers in digits that the original lacks
+
+    @property
+    def adds_nothing(self) -> bool:
+        """True if the original has every gram of the copy."""
+        return self.grams == self.grams_in_original
+
+    def __str__(self) -> str:
+        if self.adds_nothing:
+            return "adds nothing to its original"
+        parts = [counted(len(self.sentences), "sentence")] if self.sentences else []
+        if self.numbers:
+            more = len(self.numbers) - NUMBERS_NAMED
+            named = ", ".join(self.numbers[:NUMBERS_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+            parts.append(f"the number{'s' if len(self.numbers) > 1 else ''} {named}")
+        if not parts and not self.words_added:
+            return "adds no words to its original: words are left out or moved"
+        return f"adds {', '.join(parts or [counted(self.words_added, 'word')])} to its original"
+
+
+def find_addition(copy: Cut, original: Cut) -> Addition | None:
+    """Return the addition of a copy to its original; None if either text has no words.
+
+    >>> original = [("The fire killed 12 people in Ghent.", 1), ("Police left on Monday.", 2)]
+    >>> copy = [("The fire killed 14 people in Ghent.", 3), ("Police left on Monday.", 2)]
+    >>> find_addition(copy, original)
+    Addition(words=11, words_added=1, grams=9, grams_in_original=6)
+    >>> print(find_addition(copy, original))
+    adds 1 sentence, the number 14 to its original
+    """
+    text, other = ("\n".join(sentence for sentence, _ in cut) for cut in (copy, original))
+    given, earlier = words(text), words(other)
+    if not given or not earlier:
+        return None
+    size = min(GRAM_WORDS, len(given))  # A copy of one or two words is a single gram
+    found, known = _grams(given, size), frozenset(_grams(earlier, size))
+    kept = bytearray(len(given))
+    for place, gram in enumerate(found):
+        if gram in known:
+            kept[place : place + size] = b"\1" * size
+    distinct = frozenset(found)
+    hashes = {key for _, key in original}
+    sentences: dict[int, str] = {}
+    for sentence, key in copy:
+        if key is not None and key not in hashes:
+            sentences.setdefault(key, sentence)
+    numbers = _numbers(text)
+    for number in _numbers(other):
+        numbers.pop(number, None)
+    return Addition(
+        words=len(given),
+        words_added=kept.count(0),
+        grams=len(distinct),
+        grams_in_original=len(distinct & known),
+        sentences=tuple(sentences.values()),
+        numbers=tuple(numbers.values()),
+    )
+
+
+def _grams(given: Sequence[str], size: int) -> list[tuple[str, ...]]:
+    return [*zip(*(given[start:] for start in range(size)), strict=False)]
+
+
+def _numbers(text: str) -> dict[str, str]:
+    """Return the numbers of a text as printed, by their form with points in place of commas."""
+    found: dict[str, str] = {}
+    for number in _NUMBER.findall(unicodedata.normalize("NFKC", without_mark_runs(text))):
+        found.setdefault(number.replace(",", "."), number)
+    return found
