@@ -35,6 +35,7 @@ class Browsing(OfCorpus):
             yield cursor
 
     newest_day = transacted(days.newest_day)
+    days_beside = transacted(days.days_beside)
     day = transacted(days.day)
     story = transacted(stories.story)
     article = transacted(articles.article)

@@ -18,8 +18,8 @@ from dedup.extras.browse.questions.reading import ROWS
 from dedup.extras.browse.ranges import (
     as_stored,
     copied_by,
+    copying_of,
     day_of_query,
-    matrix_of,
     outlet_of,
     period_name,
 )
@@ -135,7 +135,7 @@ TABLES: Mapping[str, tuple[PageTable, ...]] = {
         ),
     ),
     "/outlets": tables(
-        lambda dd, given: matrix_of(dd, given, ROWS)[1],
+        lambda dd, given: copying_of(dd, given, ROWS)[1],
         cells=columns("copier", "original", "copies", median_delay_seconds="median_delay"),
         shared=columns(one="copier", other="original", stories="copies"),
     ),

@@ -24,6 +24,7 @@ from tests.corpora import article, at, code, sentence, text, window
 from tests.db.test_roles import made_roles, url_of
 
 DAY = at(0).date()
+DATE_AFTER = DAY.replace(year=DAY.year + 1)
 ROW = "news/1"
 NEW = Article("new", text(window(2, 6)))
 
@@ -73,6 +74,7 @@ def doors(server: Server) -> Iterator[Doors]:
 
 PAGES: dict[str, Callable[[Browsing, Doors], Any]] = {
     "newest_day": lambda b, _: b.newest_day(),
+    "days_beside": lambda b, _: b.days_beside(DATE_AFTER, DATE_AFTER)[:1],
     "day": lambda b, _: b.day(DAY),
     "story": lambda b, _: b.story("a0"),
     "article": lambda b, _: (b.article("a1"), b.article(ROW)),

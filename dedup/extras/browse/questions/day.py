@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 
 from dedup.base.answer import Answer
 from dedup.base.times import from_microseconds
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
+from dedup.extras.browse.questions import reading
 from dedup.extras.browse.questions.counting import COUNTED, Figures, Grouping, Marks, Only, counted, figures
 from dedup.extras.browse.questions.reading import LABEL, ArticleLine, StoryLine, cut, lines_of, rows_of
+from dedup.store.stories import known
 
 _sql = Statements("extras/browse/questions/questions")
 
 LISTED = 10  # Maximum number of stories in a list
 OUTLETS, TROUBLES, EXAMPLES = 20, 20, 5  # Maximum numbers of outlets, of troubles, of examples per trouble
+FILTERED = 10_000  # Maximum number of articles read to find the nearest day of a language or a credit
 SPREAD_OUTLETS = 3  # Number of other outlets that a story must reach to be listed as fast
 
 
@@ -60,9 +63,29 @@ class Day(Figures):
     troubles: tuple[Trouble, ...]
 
 
-def newest_day(cursor: Cursor) -> date | None:
-    """Return the day of the newest article in UTC, without undated and future articles; None without any."""
-    row = cursor.execute(_sql("newest_day"), {"limit": COUNTED}).fetchone()
+def newest_day(cursor: Cursor, /, **only: str | None) -> date | None:
+    """Return the day of the newest article in UTC, without undated and future articles; None without any.
+
+    `only`: publication, language and credit of the article, if given.
+    """
+    return _nearest_day(cursor, "<", datetime.now(UTC), Only(**only))
+
+
+def days_beside(
+    cursor: Cursor, /, first: date, last: date, **only: str | None
+) -> tuple[date | None, date | None]:
+    """Return the nearest days with dated articles, before `first` and after `last`, of `only` these."""
+    wanted = Only(**only)
+    return (
+        _nearest_day(cursor, "<", reading.moment(first), wanted),
+        _nearest_day(cursor, ">=", reading.after(last), wanted),
+    )
+
+
+def _nearest_day(cursor: Cursor, side: str, time: datetime, only: Only) -> date | None:
+    parts = {"side": side, "direction": "DESC" if side == "<" else "ASC", "known": known("a"), **only.parts}
+    values = {"time": time, "limit": FILTERED if only.given else COUNTED, **only.given}
+    row = cursor.execute(_sql("nearest_day", **parts), values).fetchone()
     return row[0].date() if row else None
 
 
