@@ -50,6 +50,8 @@ CREATE TABLE dedup.mark_change ();
 CREATE TABLE dedup.match ();
 --- table outbox
 CREATE TABLE dedup.outbox ();
+--- table outlet
+CREATE TABLE dedup.outlet ();
 --- table pair_pin
 CREATE TABLE dedup.pair_pin ();
 --- table quoted_sentence
@@ -458,6 +460,22 @@ ALTER TABLE dedup.outbox ADD COLUMN amount integer NOT NULL DEFAULT 1;
 ALTER TABLE dedup.outbox ADD COLUMN source_ids text[] COLLATE "C";
 --- column noted_at of outbox
 ALTER TABLE dedup.outbox ADD COLUMN noted_at timestamp with time zone NOT NULL DEFAULT now();
+--- column name of outlet
+ALTER TABLE dedup.outlet ADD COLUMN name text COLLATE "C" NOT NULL;
+--- column family of outlet
+ALTER TABLE dedup.outlet ADD COLUMN family text COLLATE "C";
+--- column alias_of of outlet
+ALTER TABLE dedup.outlet ADD COLUMN alias_of text COLLATE "C";
+--- column agency of outlet
+ALTER TABLE dedup.outlet ADD COLUMN agency text COLLATE "C";
+--- column is_alias of outlet
+ALTER TABLE dedup.outlet ADD COLUMN is_alias boolean NOT NULL GENERATED ALWAYS AS ((alias_of IS NOT NULL)) STORED;
+--- column target_is_alias of outlet
+ALTER TABLE dedup.outlet ADD COLUMN target_is_alias boolean GENERATED ALWAYS AS (
+CASE
+    WHEN (alias_of IS NOT NULL) THEN false
+    ELSE NULL::boolean
+END) STORED;
 --- column source_id of pair_pin
 ALTER TABLE dedup.pair_pin ADD COLUMN source_id text COLLATE "C" NOT NULL;
 --- column other_source_id of pair_pin
@@ -690,6 +708,10 @@ ALTER TABLE dedup.mark_change ADD CONSTRAINT mark_change_pkey PRIMARY KEY (id);
 ALTER TABLE dedup.match ADD CONSTRAINT match_pkey PRIMARY KEY (article_id, other_id);
 --- constraint outbox_pkey of outbox
 ALTER TABLE dedup.outbox ADD CONSTRAINT outbox_pkey PRIMARY KEY (id);
+--- constraint outlet_is_alias_key of outlet
+ALTER TABLE dedup.outlet ADD CONSTRAINT outlet_is_alias_key UNIQUE (name, is_alias);
+--- constraint outlet_pkey of outlet
+ALTER TABLE dedup.outlet ADD CONSTRAINT outlet_pkey PRIMARY KEY (name);
 --- constraint pair_pin_pkey of pair_pin
 ALTER TABLE dedup.pair_pin ADD CONSTRAINT pair_pin_pkey PRIMARY KEY (source_id, other_source_id);
 --- constraint quoted_sentence_pkey of quoted_sentence
@@ -1321,6 +1343,15 @@ BEGIN ATOMIC
              ELSE NULL::boolean
          END);
 END;
+--- function independent_origins(article_ids bigint[])
+CREATE OR REPLACE FUNCTION dedup.independent_origins(article_ids bigint[])
+ RETURNS integer
+ LANGUAGE sql
+ STABLE
+ SET search_path = pg_catalog, dedup, pg_temp
+AS $function$
+    SELECT count(*)::integer FROM origins(article_ids) WHERE kind <> 'not compared'
+$function$;
 --- function journal_emptied()
 CREATE OR REPLACE FUNCTION dedup.journal_emptied()
  RETURNS trigger
@@ -1495,6 +1526,30 @@ BEGIN
     RAISE EXCEPTION 'dedup.% has one row, which stays', TG_TABLE_NAME
         USING HINT = 'To empty a corpus: TRUNCATE dedup.article CASCADE.';
 END $function$;
+--- function origins(article_ids bigint[])
+CREATE OR REPLACE FUNCTION dedup.origins(article_ids bigint[])
+ RETURNS TABLE(kind text, name text, articles bigint, stories bigint, outlets bigint)
+ LANGUAGE sql
+ STABLE
+ SET search_path = pg_catalog, dedup, pg_temp
+AS $function$
+    SELECT coalesce(o.kind, 'not compared'), o.name, count(*), count(DISTINCT s.story_id), count(DISTINCT p.outlet)
+    FROM (
+        -- Stories first: the copies of each are read once.
+        SELECT m.story_id, array_agg(m.id) AS ids
+        FROM (SELECT DISTINCT unnest(article_ids) AS id) AS given
+        CROSS JOIN LATERAL (
+            SELECT id, CASE WHEN status IN ('unique', 'similar', 'duplicate') THEN coalesce(duplicate_of, id) END AS story_id
+            FROM article_mark WHERE id = given.id OFFSET 0
+        ) AS m
+        GROUP BY m.story_id OFFSET 0
+    ) AS s
+    LEFT JOIN LATERAL (SELECT kind, name FROM story_origin WHERE story_id = s.story_id OFFSET 0) AS o ON true
+    CROSS JOIN LATERAL unnest(s.ids) AS member (id)
+    CROSS JOIN LATERAL (SELECT outlet FROM outlet_article WHERE id = member.id OFFSET 0) AS p
+    GROUP BY 1, 2
+    ORDER BY 4 DESC, 3 DESC, 1, 2
+$function$;
 --- function outbox_checked()
 CREATE OR REPLACE FUNCTION dedup.outbox_checked()
  RETURNS trigger
@@ -2098,6 +2153,16 @@ ALTER TABLE dedup.judgement ADD CONSTRAINT judgement_order_check CHECK ((source_
 ALTER TABLE dedup.match ADD CONSTRAINT match_relation_check CHECK ((relation = ANY (ARRAY['duplicate'::text, 'similar'::text])));
 --- constraint match_rule_check of match
 ALTER TABLE dedup.match ADD CONSTRAINT match_rule_check CHECK ((rule = ANY (ARRAY['pinned'::text, 'content'::text, 'sentences'::text, 'signature'::text, 'damaged'::text, 'containment'::text]))) NOT VALID;
+--- constraint outlet_agency_check of outlet
+ALTER TABLE dedup.outlet ADD CONSTRAINT outlet_agency_check CHECK (((btrim(agency) <> ''::text) AND (octet_length(agency) <= 1000)));
+--- constraint outlet_alias_check of outlet
+ALTER TABLE dedup.outlet ADD CONSTRAINT outlet_alias_check CHECK (((alias_of IS NULL) OR ((family IS NULL) AND (agency IS NULL))));
+--- constraint outlet_alias_of_fkey of outlet
+ALTER TABLE dedup.outlet ADD CONSTRAINT outlet_alias_of_fkey FOREIGN KEY (alias_of, target_is_alias) REFERENCES dedup.outlet(name, is_alias);
+--- constraint outlet_family_check of outlet
+ALTER TABLE dedup.outlet ADD CONSTRAINT outlet_family_check CHECK (((btrim(family) <> ''::text) AND (octet_length(family) <= 1000)));
+--- constraint outlet_name_check of outlet
+ALTER TABLE dedup.outlet ADD CONSTRAINT outlet_name_check CHECK (((btrim(name) <> ''::text) AND (octet_length(name) <= 1000)));
 --- constraint pair_pin_order_check of pair_pin
 ALTER TABLE dedup.pair_pin ADD CONSTRAINT pair_pin_order_check CHECK ((source_id < other_source_id));
 --- constraint pair_pin_relation_check of pair_pin
@@ -2152,6 +2217,8 @@ CREATE INDEX match_containment ON dedup.match USING btree (containment) WHERE (r
 CREATE INDEX match_other ON dedup.match USING btree (other_id, score);
 --- index match_score of match
 CREATE INDEX match_score ON dedup.match USING btree (score) WHERE (rule = ANY (ARRAY['sentences'::text, 'signature'::text]));
+--- index outlet_alias_of of outlet
+CREATE INDEX outlet_alias_of ON dedup.outlet USING btree (alias_of) WHERE (alias_of IS NOT NULL);
 --- index pair_pin_other of pair_pin
 CREATE INDEX pair_pin_other ON dedup.pair_pin USING btree (other_source_id);
 --- index pair_pin_pinned_at of pair_pin
@@ -2336,7 +2403,29 @@ SELECT c.id,
     COALESCE(d.source_ids, '{}'::text[]) AS copy_source_ids,
     c.archived,
     COALESCE(d.undated, '{}'::text[]) AS also_in,
-    COALESCE(d.times_known, (c.known_at IS NOT NULL)) AS times_known
+    COALESCE(d.times_known, (c.known_at IS NOT NULL)) AS times_known,
+    ( SELECT count(DISTINCT p.outlet) AS count
+           FROM (( SELECT c.id
+                UNION ALL
+                 SELECT copy.id
+                   FROM dedup.article_mark copy
+                  WHERE (copy.duplicate_of = c.id)) v
+             CROSS JOIN LATERAL ( SELECT outlet_article.outlet
+                   FROM dedup.outlet_article
+                  WHERE (outlet_article.id = v.id)
+                 OFFSET 0) p)) AS outlets,
+        CASE
+            WHEN ((c.status = ANY (ARRAY['unique'::text, 'similar'::text])) OR (d.copies > 0)) THEN 1
+            ELSE 0
+        END AS independent_origins,
+    ( SELECT story_origin.kind
+           FROM dedup.story_origin
+          WHERE (story_origin.story_id = c.id)
+         OFFSET 0) AS origin_kind,
+    ( SELECT story_origin.name
+           FROM dedup.story_origin
+          WHERE (story_origin.story_id = c.id)
+         OFFSET 0) AS origin
    FROM (dedup.marked_article c
      CROSS JOIN LATERAL ( SELECT count(*) AS copies,
             array_agg(DISTINCT a.publication ORDER BY a.publication) FILTER (WHERE ((a.publication IS NOT NULL) AND (t.delay > '00:00:00'::interval))) AS publications,
@@ -2813,6 +2902,79 @@ SELECT id,
                    FROM dedup.marked_article
                   WHERE (marked_article.id = m.id)
                  OFFSET 0) a)) p;
+--- view outlet_article
+CREATE OR REPLACE VIEW dedup.outlet_article AS
+SELECT a.id,
+    a.source_id,
+    a.publication,
+    n.outlet,
+    n.family,
+    COALESCE(n.agency,
+        CASE
+            WHEN n.listed THEN ( SELECT min(g.name) AS min
+               FROM dedup.agency g
+              WHERE (lower(n.outlet) IN ( SELECT (lower(s.s) COLLATE "C") AS lower
+                       FROM unnest((g.spellings || g.name)) s(s))))
+            ELSE NULL::text
+        END) AS agency
+   FROM (((dedup.article a
+     LEFT JOIN dedup.outlet o ON ((o.name = (a.publication COLLATE "C"))))
+     LEFT JOIN dedup.outlet t ON ((t.name = o.alias_of)))
+     CROSS JOIN LATERAL ( SELECT COALESCE(o.alias_of,
+                CASE
+                    WHEN (btrim(a.publication) <> ''::text) THEN (a.publication COLLATE "C")
+                    ELSE NULL::text
+                END) AS outlet,
+            COALESCE(t.family, o.family) AS family,
+            COALESCE(t.agency, o.agency) AS agency,
+            (lower(COALESCE(o.alias_of, (a.publication COLLATE "C"))) IN ( SELECT (lower(s.s) COLLATE "C") AS lower
+                   FROM dedup.agency,
+                    LATERAL unnest((agency.spellings || agency.name)) s(s))) AS listed) n);
+--- view story_origin
+CREATE OR REPLACE VIEW dedup.story_origin AS
+SELECT k.id AS story_id,
+        CASE
+            WHEN (c.agency IS NOT NULL) THEN 'agency'::text
+            WHEN (o.family IS NOT NULL) THEN 'family'::text
+            WHEN (o.outlet IS NOT NULL) THEN 'outlet'::text
+            ELSE 'unknown'::text
+        END AS kind,
+    COALESCE(c.agency, o.family, o.outlet) AS name
+   FROM ((dedup.article_mark k
+     CROSS JOIN LATERAL ( SELECT outlet_article.outlet,
+            outlet_article.family
+           FROM dedup.outlet_article
+          WHERE (outlet_article.id = k.id)
+         OFFSET 0) o)
+     LEFT JOIN LATERAL ( SELECT found.agency
+           FROM ((( SELECT k.id,
+                    true AS original
+                UNION ALL
+                 SELECT copy.id,
+                    false
+                   FROM ( SELECT article_mark.id
+                           FROM dedup.article_mark
+                          WHERE (article_mark.duplicate_of = k.id)
+                         OFFSET 0) copy) v
+             CROSS JOIN LATERAL ( SELECT p.agency,
+                    0 AS place
+                   FROM dedup.outlet_article p
+                  WHERE ((p.id = v.id) AND (p.agency IS NOT NULL))
+                UNION ALL
+                 SELECT g.name,
+                    array_position('{byline,dateline,end,copyright}'::text[], d.place) AS array_position
+                   FROM (dedup.credit d
+                     JOIN dedup.agency g ON ((g.id = d.agency_id)))
+                  WHERE ((d.article_id = v.id) AND (d.kind = 'text'::text))
+         OFFSET 0) found)
+             CROSS JOIN LATERAL ( SELECT marked_article.source_id,
+                    marked_article.known_at
+                   FROM dedup.marked_article
+                  WHERE (marked_article.id = v.id)
+                 OFFSET 0) a)
+          ORDER BY v.original DESC, a.known_at, a.source_id, found.place, found.agency
+         LIMIT 1) c ON (true))
+  WHERE (k.status <> 'duplicate'::text);
 --- trigger agency_changed of agency
 CREATE OR REPLACE TRIGGER agency_changed AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON dedup.agency FOR EACH STATEMENT EXECUTE FUNCTION dedup.agency_changed();
 --- trigger article_attached_delete of article

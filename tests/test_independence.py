@@ -29,6 +29,7 @@ DECLARED: dict[str, set[str]] = {
 COMMANDS = {
     "watch": "watch",
     "frames": "export stories",
+    "coverage": "origins|outlets.*",
     "judging": "judge (review|score|tune)",
     "serve": "serve",
     "browse": "browse|quotes|report",

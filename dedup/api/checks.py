@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from dedup.base.article import Article, storable
@@ -60,6 +60,16 @@ def moment(name: str, value: Any) -> datetime:
     if found is None:
         raise InputError(f"{name} is empty; write it like 2024-05-01T12:00:00Z")
     return found
+
+
+def day(name: str, value: Any) -> date:
+    """Return a day, which is a date or a text like 2026-11-20."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    try:
+        return date.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a day like 2026-11-20, not {str(value)[:20]!r}") from None
 
 
 def article(value: Any) -> Article:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dedup.api import attachments as of_attachments
     from dedup.api import credits as of_credits
     from dedup.api import settings as of_settings
+    from dedup.extras.coverage.outlets import Outlets
     from dedup.extras.judging.judgements import Judgements
     from dedup.extras.spark.postgres import ImportReport
     from dedup.files import readers, reading
@@ -341,6 +342,12 @@ class Deduplicator(Questions):
     def credits(self) -> of_credits.Credits:
         """Agencies that articles name as their source, and the list of known agencies."""
         return of_credits.Credits(self._database)
+
+    @property
+    def outlets(self) -> Outlets:
+        """Owners and other names of outlets, which decide about origins."""
+        made: type[Outlets] = plugins.needed("corpus", "outlets", extra="coverage")
+        return made(self._database)
 
     @property
     def judgements(self) -> Judgements:

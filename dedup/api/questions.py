@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from dedup.store import overview
 
 if TYPE_CHECKING:
     from dedup.extras.browse.browsing import Browsing
+    from dedup.extras.coverage.origins import Origins
     from dedup.extras.frames import StoryExport
     from dedup.extras.spark.postgres import CorpusExport
     from dedup.settling import explain as comparison
@@ -58,6 +60,40 @@ class Questions(OpenCorpus):
     def stories(self, limit: int = 20) -> list[StorySummary]:
         """Return the `limit` stories with the most copies, the most copied story first."""
         return self._transact(stories.find_largest, checks.whole_number("limit", limit, 0))
+
+    def origins(
+        self,
+        source_ids: Iterable[str] | None = None,
+        *,
+        words: str | None = None,
+        publication: str | None = None,
+        language: str | None = None,
+        credit: str | None = None,
+        first: date | str | None = None,
+        last: date | str | None = None,
+        limit: int = 100,
+    ) -> Origins:
+        """Return the independent origins of the articles that fulfil all conditions; by default of all.
+
+        Copies have the origin of their original: an agency that the text credits, else the family of the
+        outlet, else the outlet (docs/semantics.md, section 12).
+
+        Args:
+            source_ids: only these articles; not together with `words`.
+            words: only articles with all these words; needs the index that `Operation.make_searchable` makes.
+            publication, language: only articles with this value.
+            credit: only articles that credit this agency for their text.
+            first, last: only articles with a known time in these days (UTC), both included; a day may be a
+                text like "2026-11-20".
+            limit: maximum number of origins that are listed; all are counted.
+
+        Raises:
+            NotFoundError: an article of `source_ids` is not stored.
+            InputError: an argument has an impossible value, or the index of words is missing.
+        """
+        ask: Callable[..., Origins] = plugins.needed("corpus", "origins", extra="coverage")
+        given = {"words": words, "publication": publication, "language": language, "credit": credit}
+        return ask(self._database, source_ids, **given, first=first, last=last, limit=limit)
 
     def marks(
         self,

@@ -24,6 +24,7 @@ _NOUNS = {
     "judgement": ("judgement", "judgements"),
     "review_pair": ("pair to judge", "pairs to judge"),
     "attachment": ("attached table", "attached tables"),
+    "outlet": ("outlet", "outlets"),
 }
 
 

@@ -104,7 +104,7 @@ def _export(
             raise InputError("--output cannot write a table; add --format jsonl or csv")
         output.table(what, columns, ([row[c] for c in columns] for row in rows), numbers, raw=raw)
         return
-    with _opened(to) as file:
+    with opened(to) as file:
         if format_ == "csv":
             count = output.write_csv(rows, columns, file, raw=raw)
         else:
@@ -114,7 +114,7 @@ def _export(
 
 
 @contextmanager
-def _opened(path: Path | None) -> Iterator[TextIO]:
+def opened(path: Path | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
@@ -138,7 +138,14 @@ def show(
             raise NotFoundError.of(source_id)
         story = dd.story(source_id)
     if json:
-        output.write_json({**found.as_dict(), "story": [member.as_dict() for member in story.articles]})
+        output.write_json(
+            {
+                **found.as_dict(),
+                "story": [member.as_dict() for member in story.articles],
+                "outlets": story.outlets,
+                "origin": story.origin.as_dict(),
+            }
+        )
         return
     article, verdict, console = found.article, found.verdict, output.console(raw=raw)
     shown = str if raw else output.printable
@@ -168,6 +175,9 @@ def show(
     for line in article.text.splitlines():
         console.print(Text(shown(line)), soft_wrap=not console.is_terminal)
     console.print()
+    if story.copies or story.origin.kind == "agency":
+        console.print(Text(shown(story.origin.printed_by(story.outlets))), soft_wrap=True)
+        console.print()
     if story.copies:
         members = [("original", story.original), *((copy.status, copy) for copy in story.copies)]
         output.table(

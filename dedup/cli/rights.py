@@ -12,6 +12,7 @@ _TEXTS: tuple[Role, ...] = ("reader", "worker")
 
 MAY: Mapping[str, tuple[Role, ...]] = {
     **dict.fromkeys(("marks", "matches", "stories", "changes", "runs", "pin list", "export stories"), _MARKS),
+    **dict.fromkeys(("origins", "outlets", "outlets export", "outlets propose"), _MARKS),
     **dict.fromkeys(("common", "quotes"), _WORDS),
     **dict.fromkeys(("show", "explain", "versions", "credits", "agencies", "report", "browse"), _TEXTS),
     **dict.fromkeys(("status", "metrics", "settings", "attachments", "export corpus"), _TEXTS),
@@ -24,6 +25,7 @@ MAY: Mapping[str, tuple[Role, ...]] = {
     **dict.fromkeys(("judge score", "judge tune"), ("reader",)),
     **dict.fromkeys(("judge pairs", "judge review", "train-sentences", "pin set", "pin remove"), ()),
     **dict.fromkeys(("settings set", "settings reset", "common pin", "common unpin"), ()),
+    **dict.fromkeys(("outlets set", "outlets unset", "outlets import"), ()),
     **dict.fromkeys(("init", "grant", "uninstall", "attach", "remap", "detach"), ()),
     **dict.fromkeys(("changes --start", "changes --stop"), ()),
 }

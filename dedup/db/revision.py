@@ -13,7 +13,7 @@ from dedup.db.database import Cursor, Database
 
 KEPT = (
     *("article", "deferred_article", "sentence_pin", "pair_pin", "setting", "sentence_model"),
-    *("judgement", "review_pair", "attachment"),
+    *("judgement", "review_pair", "attachment", "outlet"),
 )
 """Tables whose rows cannot be computed again."""
 

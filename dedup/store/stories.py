@@ -65,11 +65,27 @@ class StoryArticle(Answer):
 
 
 @dataclass(frozen=True, slots=True)
+class StoryOrigin(Answer):
+    """Agency, family of outlets or outlet that stands behind a text (docs/semantics.md, section 12)."""
+
+    kind: str  # "agency", "family", "outlet" or "unknown"
+    name: str | None  # None if unknown
+
+    def printed_by(self, outlets: int) -> str:
+        """Return a line such as "AP, printed by 13 outlets; 1 origin". `outlets`: number of known outlets."""
+        name = words.line(self.name, "unknown origin")
+        printed = f", printed by {words.counted(outlets, 'outlet')}" if outlets else ""
+        return f"{name}{printed}; 1 origin"
+
+
+@dataclass(frozen=True, slots=True)
 class Story(Answer):
     """An original with its duplicates."""
 
     original: StoryArticle
     copies: tuple[StoryArticle, ...]  # in the order of time, undated ones last
+    origin: StoryOrigin = StoryOrigin("unknown", None)
+    outlets: int = 0  # number of known outlets that printed the story; aliases count once
 
     @property
     def articles(self) -> tuple[StoryArticle, ...]:
@@ -119,9 +135,10 @@ def story(cursor: Cursor, source_id: str) -> Story:
     first_words = find_first_words(cursor, ((id, title) for id, title, *_ in rows))
     original, *copies = (
         StoryArticle(*(*mark, first_words.get(mark[0]), tuple(map(ArticleCredit, *credits))))
-        for *mark, credits in ((*row[:-3], row[-3:]) for row in rows)
+        for *mark, credits in ((*row[:8], row[8:11]) for row in rows)
     )
-    return Story(original, tuple(copies))
+    kind, name = rows[0][12:]
+    return Story(original, tuple(copies), StoryOrigin(kind, name), len({row[11] for row in rows} - {None}))
 
 
 def find_largest(cursor: Cursor, limit: int) -> list[StorySummary]:

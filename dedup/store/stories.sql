@@ -36,6 +36,9 @@ WITH original AS (
     SELECT coalesce(k.duplicate_of, k.id) AS id
     FROM (SELECT id FROM dedup.mark WHERE source_id = %(source_id)s OFFSET 0) AS asked
     CROSS JOIN LATERAL (SELECT id, duplicate_of FROM dedup.article_mark WHERE id = asked.id OFFSET 0) AS k
+), origin AS MATERIALIZED (
+    SELECT o.kind, o.name FROM original
+    CROSS JOIN LATERAL (SELECT kind, name FROM dedup.story_origin WHERE story_id = original.id OFFSET 0) AS o
 ), told AS (
     SELECT id FROM original
     UNION ALL
@@ -43,13 +46,14 @@ WITH original AS (
     CROSS JOIN LATERAL (SELECT id FROM dedup.article_mark WHERE duplicate_of = original.id OFFSET 0) AS copy
 )
 SELECT m.source_id, m.title, m.publication, ${known}, m.status, m.stale, m.score, m.reason,
-       c.agencies, c.places, c.kinds
+       c.agencies, c.places, c.kinds, p.outlet, (SELECT kind FROM origin), (SELECT name FROM origin)
 FROM told CROSS JOIN LATERAL (SELECT * FROM dedup.mark WHERE id = told.id OFFSET 0) AS m
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(agency ORDER BY agency), '{}') AS agencies,
            coalesce(array_agg(place ORDER BY agency), '{}') AS places,
            coalesce(array_agg(kind ORDER BY agency), '{}') AS kinds
     FROM (SELECT agency, place, kind FROM dedup.article_credit WHERE article_id = told.id OFFSET 0) AS found) AS c
+CROSS JOIN LATERAL (SELECT outlet FROM dedup.outlet_article WHERE id = told.id OFFSET 0) AS p
 ORDER BY m.duplicate_of IS NOT NULL, ${known}, m.source_id
 
 -- name: beginnings

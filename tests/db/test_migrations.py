@@ -94,6 +94,7 @@ KEPT = {
     "judgement": "VALUES ('a', 'b', 'me', 'similar', NULL, now(), '', '')",
     "review_pair": "VALUES ('a', 'b', 1, 'random', 1, 1)",
     "attachment": "VALUES (1, 'a', 'public', 'a', '{id}', '{bigint}', '{}')",
+    "outlet": "(name, family) VALUES ('a', 'b')",
 }
 
 

@@ -100,7 +100,14 @@ class Service:
             "original": _named(found.original.as_dict()),
             "copies": [_named(copy.as_dict()) for copy in found.copies[:limit]],
             "count": len(found.copies),
+            "outlets": found.outlets,
+            "origin": found.origin.as_dict(),
         }
+
+    async def origins(self, _request: Request, limit: int, **given: str) -> dict[str, Any]:
+        only: dict[str, Any] = {name: value or None for name, value in given.items()}
+        found = await self._handling.run(lambda: self._dd.origins(**only, limit=limit))
+        return found.as_dict()
 
     async def explain(
         self, _request: Request, source_id: str, other_source_id: str, *, text: bool

@@ -106,6 +106,7 @@ GOOD: list[tuple[str, str, Any, dict[str, str]]] = [
     ("GET", "/v1/articles", None, {"source_id": "b", "text": "true"}),
     ("GET", "/v1/articles", None, {"source_id": "d"}),
     ("GET", "/v1/story", None, {"source_id": "b", "limit": "5"}),
+    ("GET", "/v1/origins", None, {"first": "2026-03-11", "last": "2026-03-12"}),
     ("GET", "/v1/explanation", None, {"source_id": "a", "other_source_id": "b"}),
     ("GET", "/v1/explanation", None, {"source_id": "a", "other_source_id": "b", "text": "true"}),
     ("GET", "/v1/explanation", None, {"source_id": "a", "other_source_id": "d"}),

@@ -11,7 +11,7 @@ from dedup.base.errors import InputError, NotFoundError
 from dedup.base.verdict import Match, Verdict
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.extras.browse.questions.reading import ArticleLine, lines_of
+from dedup.extras.browse.questions.reading import ArticleLine, lines_of, printed_by
 from dedup.settling.explain import Explanation, explain
 from dedup.store import articles, rulebooks, verdicts
 from dedup.store.articles import extract_text
@@ -85,6 +85,7 @@ class ArticlePage(Answer):
     pins: tuple[PairPin, ...]  # pins of pairs with this article, the newest first
     judgements: tuple[PairJudgement, ...]  # judgements of pairs with this article, the newest first
     limit: str | None  # name of the safety limit that makes the article wait for a backfill
+    printed_by: str | None  # line that names the origin of its story; None as in `StoryPage`
 
 
 def article(cursor: Cursor, source_id: str) -> ArticlePage:
@@ -115,6 +116,7 @@ def article(cursor: Cursor, source_id: str) -> ArticlePage:
         pins=tuple(PairPin(*row) for row in pins),
         judgements=tuple(PairJudgement(*row) for row in judgements),
         limit=limit,
+        printed_by=printed_by(cursor, number, copied=mark.status == "duplicate" or lines[number].copies > 0),
     )
 
 

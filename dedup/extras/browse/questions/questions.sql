@@ -492,6 +492,16 @@ SELECT ${common_sentence}
 WHERE (c.${order}, ~c.sentence_hash) < (%(place)s, ~%(hash)s::bigint)
 ORDER BY c.${order} DESC, ~c.sentence_hash DESC LIMIT %(limit)s
 
+-- name: origin
+-- Read who stands behind the text of a story, and count the outlets that printed the story, up to a number of copies.
+SELECT o.kind, o.name, (
+    SELECT count(DISTINCT p.outlet)
+    FROM (SELECT o.story_id AS id UNION ALL
+          (SELECT id FROM dedup.article_mark WHERE duplicate_of = o.story_id LIMIT %(counted)s)) AS v
+    CROSS JOIN LATERAL (SELECT outlet FROM dedup.outlet_article WHERE id = v.id OFFSET 0) AS p)
+FROM dedup.story_origin o
+WHERE o.story_id = (SELECT coalesce(duplicate_of, id) FROM dedup.article_mark WHERE id = %(id)s)
+
 -- name: story
 -- Read the original of an article's story, with the original's number of words, its number of copies (up to a limit)
 -- and its earliest copies.

@@ -20,7 +20,7 @@ from dedup.db.arrays import bigints
 from dedup.db.connection import set_values
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.store.stories import BEGINNING, delay_between, find_first_words
+from dedup.store.stories import BEGINNING, StoryOrigin, delay_between, find_first_words
 
 _sql = Statements("extras/browse/questions/questions")
 
@@ -214,3 +214,17 @@ def cut(label: str | None) -> str | None:
     if label is None or len(label) <= LABEL_CHARACTERS:
         return label
     return label[:LABEL_CHARACTERS] + "…"
+
+
+COPIES_COUNTED = 10_000  # Copies of a story are counted up to this number
+
+
+def printed_by(cursor: Cursor, article_id: int, *, copied: bool) -> str | None:
+    """Return a line such as "AP, printed by 13 outlets; 1 origin" about the story of an article.
+
+    Return None for an outlet's own text without copies. `copied`: whether the story has copies.
+    """
+    row = cursor.execute(_sql("origin"), {"id": article_id, "counted": COPIES_COUNTED}).fetchone()
+    if row is None or not (copied or row[0] == "agency"):
+        return None
+    return StoryOrigin(*row[:2]).printed_by(row[2])

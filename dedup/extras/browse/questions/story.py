@@ -13,14 +13,21 @@ from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
 from dedup.extras.browse.questions.article import MatchedArticle
-from dedup.extras.browse.questions.reading import ArticleLine, CopyLine, lines_of, paged, rows_of
+from dedup.extras.browse.questions.reading import (
+    COPIES_COUNTED,
+    ArticleLine,
+    CopyLine,
+    lines_of,
+    paged,
+    printed_by,
+    rows_of,
+)
 from dedup.store.verdicts import best_pairs
 
 _sql = Statements("extras/browse/questions/questions")
 
 STORY_PAGE = 200  # Maximum number of copies on a page
 STORY_PRINTS = 2_000  # Maximum number of articles in the chart of a story; the earliest are shown
-COPIES_COUNTED = 10_000  # Copies are counted up to this number
 
 _FIRST = datetime.min.replace(tzinfo=UTC)
 
@@ -38,6 +45,7 @@ class StoryPage(Answer):
     more_copies: bool  # there are more copies than `copies_counted`
     prints: tuple[ArticleLine, ...]  # the original and the earliest copies, by time
     beside: tuple[MatchedArticle, ...]  # originals of similar stories, the best match first
+    printed_by: str | None  # line that names the origin; None without copies and without an agency
 
     @property
     def times_known(self) -> bool:
@@ -90,4 +98,5 @@ def story(cursor: Cursor, source_id: str, after: str | None = None, *, rows: int
         beside=tuple(
             MatchedArticle(lines[id], pair, beside.get(id)) for id, pair in pairs.items() if id in lines
         ),
+        printed_by=printed_by(cursor, number, copied=counted > 0),
     )

@@ -1,0 +1,113 @@
+"""`Deduplicator.origins`: the independent origins of a set of articles (docs/semantics.md, section 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from dedup.api import checks
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError, NotFoundError
+from dedup.base.schema import program
+from dedup.base.words import counted, line
+from dedup.db.database import Database
+from dedup.db.rendering import schema_of
+from dedup.db.statements import Statements
+from dedup.store.stories import StoryOrigin, known
+from dedup.store.word_index import FOLDED, WORDS, index_is_complete
+
+_sql = Statements("extras/coverage/origins")
+
+LISTED = 100  # Default maximum number of origins in an answer; all are counted
+LABEL_CHARACTERS = 300  # Maximum length of a name in an answer; a cut name ends with …
+GIVEN = FOLDED.format("%(words)s::text")  # SQL: the words without accents, as in the index
+FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
+LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class CountedOrigin(StoryOrigin):
+    """An origin, with its articles in a set, their stories, and the outlets that printed them."""
+
+    articles: int
+    stories: int
+    outlets: int
+
+
+@dataclass(frozen=True, slots=True)
+class Origins(Answer):
+    """The independent origins of a set of articles."""
+
+    independent: int  # number of independent origins; all unknown outlets together are one
+    articles: int
+    stories: int  # number of different texts
+    outlets: int  # number of known outlets; aliases count once
+    not_compared: int  # number of pending and failed articles, which have no known origin
+    origins: tuple[CountedOrigin, ...]  # the origins with the most stories first; at most the limit
+
+    def __str__(self) -> str:
+        apart = f"; {self.not_compared:,} not compared" if self.not_compared else ""
+        return (
+            f"{counted(self.articles, 'article')}, {counted(self.outlets, 'outlet')},"
+            f" {counted(self.stories, 'text')}:"
+            f" {counted(self.independent, 'independent origin')}{apart}"
+        )
+
+
+def origins(
+    database: Database,
+    source_ids: Iterable[str] | None,
+    *,
+    words: str | None,
+    publication: str | None,
+    language: str | None,
+    credit: str | None,
+    first: date | str | None,
+    last: date | str | None,
+    limit: int,
+) -> Origins:
+    """Return the independent origins of the articles that fulfil all conditions."""
+    given = {"words": words, "publication": publication, "language": language, "credit": credit}
+    values: dict[str, Any] = {
+        name: checks.optional(checks.text, name, value) for name, value in given.items()
+    }
+    named = None if source_ids is None else list(checks.texts("source_id", source_ids))
+    days = (checks.optional(checks.day, "first", first), checks.optional(checks.day, "last", last))
+    since, until = _range(*days)
+    values |= {"since": since, "until": until, "dated": first is not None or last is not None}
+    values |= {"source_ids": named, "characters": LABEL_CHARACTERS + 1}
+    values |= {"limit": checks.whole_number("limit", limit, 0) + 1}
+    if named is not None and words is not None:
+        raise InputError("give source_ids or words, not both")
+    with database.transaction() as cursor:
+        if named is not None:
+            if missing := cursor.execute(_sql("missing"), values).fetchone():
+                raise NotFoundError.of(missing[0])
+            among = _sql("named")
+        elif words is not None:
+            if not index_is_complete(cursor):
+                command = f"{program(schema_of(cursor))} init --search"
+                raise InputError(f"words cannot be searched yet: run `{command}` to make the index")
+            among = _sql("with_words", indexed=WORDS, words=GIVEN)
+        else:
+            among = _sql("whole")
+        rows = cursor.execute(_sql("origins", known=known("m"), among=among.decode()), values).fetchall()
+    if not rows:
+        return Origins(0, 0, 0, 0, 0, ())
+    independent, articles, stories, apart, outlets = rows[0][5:]
+    told = (CountedOrigin(kind, name and line(name), *counts[:3]) for kind, name, *counts in rows)
+    listed = tuple(one for one in told if one.kind != "not compared")[:limit]
+    return Origins(independent, articles, stories, outlets, apart, listed)
+
+
+def _range(first: date | None, last: date | None) -> tuple[datetime, datetime]:
+    """Return the first moment of a range of days (UTC), and the first moment after it."""
+    if first is not None and last is not None and last < first:
+        raise InputError(f"the range ends on {last}, before it begins on {first}")
+    return _moment(first), LAST_MOMENT if last in (None, date.max) else _moment(last + timedelta(days=1))
+
+
+def _moment(day: date | None) -> datetime:
+    return FIRST_MOMENT if day is None else datetime(day.year, day.month, day.day, tzinfo=UTC)
