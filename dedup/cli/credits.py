@@ -10,7 +10,6 @@ from dedup.base.errors import InputError
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, corpus
 
-
 CREDITED = 20  # Default number of publications; a large corpus has hundreds, most of them without a credit
 
 

@@ -27,7 +27,7 @@ TIES = 30  # Maximum number of pairs of outlets in the chart; readers could not 
 OUTLET_DAYS = 30  # Default number of days on the page Who copies whom
 NEAR = 10  # Maximum number of outlets suggested for a name that is not stored
 
-RANGE = ("first", "last", "whole", "publication", "language", "credit")
+RANGE = ("first", "last", "whole", "publication", "language", "credit", "family")
 """Fields of a query that choose the articles to count; `whole=yes` chooses the whole corpus."""
 
 LABELS = {
@@ -42,6 +42,7 @@ NAMES: Mapping[str, Callable[[Browsing], tuple[str, ...]]] = {
     "publication": Browsing.outlet_names,
     "language": Browsing.languages,
     "credit": Browsing.agencies,
+    "family": Browsing.families,
 }
 
 Names = Mapping[str, tuple[str, ...]]  # Field of a query -> stored names
@@ -230,7 +231,7 @@ def copied_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Copie
     if not (given["copier"] and given["original"]):
         raise InputError("give both copier and original")
     return dd.browsing.copied(
-        **chosen(given, "copier", "original", "language", "credit", "after"),
+        **chosen(given, "copier", "original", "language", "credit", "family", "after"),
         first=day_of(given["first"]),
         last=day_of(given["last"]),
         rows=rows,

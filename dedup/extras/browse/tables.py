@@ -59,6 +59,7 @@ NAMED = ("source_id", "title", "publication", "time")
 STORY = {
     **under("original", ARTICLE, *NAMED, "dated"),
     **columns("copies", "outlets", "last_at", reached_seconds="reached"),
+    **columns(origin_kind="origin.kind", origin="origin.name"),
 }
 SENTENCE = {
     **columns("sentence_hash", sentence="example", articles="carriers"),
@@ -121,7 +122,7 @@ TABLES: Mapping[str, tuple[PageTable, ...]] = {
         ),
         biggest=STORY,
         fastest=STORY,
-        outlets={"publication": "publication", **MARKS},
+        outlets={"publication": "publication", **MARKS, "family": "family"},
         languages={"language": "language", **MARKS},
         credits=CREDITS,
         troubles=columns("kind", "reason", "articles"),

@@ -121,7 +121,19 @@ def side_by_side(found: Compared) -> list[Block]:
     return compare(*texts, found.common, letters=bool(found.explanation.letters))
 
 
-SEARCHED = ("words", "publication", "language", "credit", "status", "dated", "first", "last", "url", "id")
+SEARCHED = (
+    "words",
+    "publication",
+    "family",
+    "language",
+    "credit",
+    "status",
+    "dated",
+    "first",
+    "last",
+    "url",
+    "id",
+)
 
 
 def search(dd: Deduplicator, given: Fields) -> View:
@@ -157,7 +169,7 @@ def found_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Page:
     if given["dated"] not in DATED:
         raise InputError("the field `dated` must be yes or no")
     return dd.browsing.search(
-        **chosen(given, "words", "publication", "language", "credit", "status", "url", "after"),
+        **chosen(given, "words", "publication", "family", "language", "credit", "status", "url", "after"),
         dated=DATED[given["dated"]],
         first=day_of(given["first"]),
         last=day_of(given["last"]),
@@ -281,7 +293,12 @@ PLACES = (
     Position("/article", None, ("id",), article),
     Position("/compare", None, ("a", "b", "by"), compared),
     Position("/outlet", None, (*RANGE, "by"), outlet),
-    Position("/copied", None, ("copier", "original", "first", "last", "language", "credit", "after"), copied),
+    Position(
+        "/copied",
+        None,
+        ("copier", "original", "first", "last", "language", "credit", "family", "after"),
+        copied,
+    ),
     Position("/sentence", None, ("hash",), sentence),
     Position("/quote", None, ("hash",), quote),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from dedup import Article, Deduplicator
+from dedup.api.operation import Operation
 from dedup.extras.browse.app import POLICY
 from dedup.extras.browse.asking import go
 from dedup.extras.browse.editing import ACTIONS
@@ -163,7 +165,7 @@ def test_forms_offer_the_outlets_that_there_are(reading: Browser) -> None:
     for path in ("/", "/search", "/outlets", go("/outlet", publication="Newsbasket")):
         document = Document(reading.page(path))
         lists = {attrs.get("list") for tag, attrs in document.tags if tag == "input"} - {None}
-        assert lists == {"outlets", "languages", "agencies"}
+        assert lists == {"outlets", "languages", "agencies", "families"}
         offered = {attrs.get("value") for tag, attrs in document.tags if tag == "option"}
         assert {"Vantage Wire", "Newsbasket", "en", "AP"} <= offered
 
@@ -293,6 +295,37 @@ def test_all_words_of_a_search_are_highlighted(reading: Browser) -> None:
     marked = {word.lower() for word in re.findall("<mark>(.*?)</mark>", page)}
     assert marked == {"thousands", "spillway"}
     assert "<bdi><mark>Thousands</mark> leave homes below" in page
+
+
+def test_families_and_origins_are_shown_and_narrow_what_is_shown(opening: Opening, corpus_url: str) -> None:
+    whole = text(window(0, 12))
+    printed = [("wire", "Wire"), ("herald", "Herald"), ("sun", "Sunday Herald"), ("post", "Post")]
+    fill(
+        corpus_url,
+        [
+            Article(name, f"BRIG (AP) - {whole}", name, None, outlet, f"2026-03-11T{9 + n:02}:00Z")
+            for n, (name, outlet) in enumerate(printed)
+        ],
+    )
+    with Operation(corpus_url) as owner, owner._database.transaction() as cursor:
+        cursor.execute("INSERT INTO dedup.outlet (name, family) VALUES ('Herald', 'Roe & Sons')")
+        cursor.execute("INSERT INTO dedup.outlet (name, alias_of) VALUES ('Sunday Herald', 'Herald')")
+    site = opening(corpus_url)
+    words = words_on(site.page("/", first="2026-03-11"))
+    assert "AP: 3 copies in 3 other outlets" in words
+    assert words.count("Roe & Sons") == 2
+    words = words_on(site.page("/", first="2026-03-11", family="roe & sons"))
+    assert "of the family Roe & Sons" in words
+    assert "Sunday Herald" in words.partition("Outlets")[2]
+    assert "Post" not in words.partition("Outlets")[2]
+    page = site.page("/search", credit="AP")
+    assert go("/search", family="Roe & Sons", credit="AP").replace("&", "&amp;") in page
+    assert "2 articles" in words_on(site.page("/search", credit="AP", family="Roe & Sons"))
+    for path in ("/story", "/article"):
+        page = words_on(site.page(path, id="wire"))
+        assert re.search(r"wire AP, printed by 3 outlets; 1 origin original", page), path
+    told = json.loads(site.get("/", None, first="2026-03-11", table="biggest", format="json").raw)["rows"][0]
+    assert (told["origin_kind"], told["origin"]) == ("agency", "AP")
 
 
 def test_undated_articles_are_found_last(opening: Opening, corpus_url: str) -> None:

@@ -85,6 +85,7 @@ PAGES: dict[str, Callable[[Browsing, Doors], Any]] = {
     "outlet_names": lambda b, _: b.outlet_names(),
     "languages": lambda b, _: (b.languages() == (),),
     "agencies": lambda b, _: b.agencies(),
+    "families": lambda b, _: (b.families() == (),),
     "quotes": lambda b, _: b.quotes(),
     "quote": lambda b, _: b.quote(b.quotes().quotes[0].sentence_hash),
     "copied": lambda b, _: b.copied("P1", "P0", DAY),
@@ -138,6 +139,7 @@ IDLE = [
     *(f"SELECT ON dedup.{name}" for name in ("credit_unread", "feed")),
     "EXECUTE ON FUNCTION dedup.changes(text,integer)",
     "EXECUTE ON FUNCTION dedup.journal_triggers()",
+    *(f"EXECUTE ON FUNCTION dedup.{name}(bigint[])" for name in ("origins", "independent_origins")),
 ]
 """Rights that no question needs: for fingerprints not in use at present, and for commands and SQL."""
 

@@ -78,6 +78,7 @@ class Only(Answer):
     publication: str | None = None
     language: str | None = None
     credit: str | None = None  # name of an agency that the article credits
+    family: str | None = None  # owner of the outlet, or of the outlet of which that is an alias
 
     def __post_init__(self) -> None:
         for name, value in self.given.items():
@@ -100,15 +101,22 @@ class Only(Answer):
 
 
 def condition_of(names: Iterable[str]) -> str:
-    """Return SQL that compares named columns with parameters. `credit` is compared with credited agencies."""
-    return " AND ".join(_CREDIT if name == "credit" else f"{name} = %({name})s" for name in names) or "true"
+    """Return SQL that compares named columns with parameters. Agencies and families are looked up."""
+    return " AND ".join(_CONDITIONS.get(name, f"{name} = %({name})s") for name in names) or "true"
 
 
 # A join instead of the sub-select would read all credits. Only an agency that is the source of a text counts.
-_CREDIT = (
-    "(SELECT true FROM dedup.credit WHERE article_id = id AND kind = 'text'"
-    " AND agency_id = (SELECT g.id FROM dedup.agency g WHERE g.name = %(credit)s) OFFSET 0)"
-)
+_CONDITIONS = {
+    "credit": (
+        "(SELECT true FROM dedup.credit WHERE article_id = id AND kind = 'text'"
+        " AND agency_id = (SELECT g.id FROM dedup.agency g WHERE g.name = %(credit)s) OFFSET 0)"
+    ),
+    "family": (
+        "(SELECT coalesce(t.family, o.family) = %(family)s FROM dedup.outlet o"
+        " LEFT JOIN dedup.outlet t ON t.name = o.alias_of"
+        ' WHERE o.name = publication COLLATE "C" OFFSET 0)'
+    ),
+}
 
 # SQL that computes the fields of `Marks` from counts by mark (`tally` in questions.sql).
 COUNTS = ", ".join(

@@ -82,6 +82,7 @@ def outlets(
     publication: str | None = None,
     language: str | None = None,
     credit: str | None = None,
+    family: str | None = None,
     rows: int | None = None,
 ) -> CopiedOutlets:
     """Return the numbers of copies between outlets.
@@ -93,7 +94,7 @@ def outlets(
         cursor,
         "outlets",
         (first, last),
-        Only(publication, language, credit),
+        Only(publication, language, credit, family),
         {"pairs": rows_of(rows, PAIRS), "tied": TIED},
     )
     shown = tuple(
@@ -116,10 +117,11 @@ def copied(
     *,
     language: str | None = None,
     credit: str | None = None,
+    family: str | None = None,
     rows: int | None = None,
 ) -> CopiedPage:
     """Return a page of the copies that an outlet made of another; raise InputError for a wrong argument."""
-    only = Only(checks.text("copier", copier), language, credit)
+    only = Only(checks.text("copier", copier), language, credit, family)
     since, until = reading.page_of_days(first, first if last is None else last, after)
     page = rows_of(rows, CELL_PAGE)
     given = {"original": checks.text("original", original), "limit": CELL_SCANNED, "page": page + 1}
@@ -180,6 +182,7 @@ def outlet(
     by: Grouping | None = None,
     language: str | None = None,
     credit: str | None = None,
+    family: str | None = None,
     rows: int | None = None,
 ) -> OutletPage:
     """Return the counts and partners of an outlet, empty if it is unknown. For the arguments see `day`."""
@@ -187,7 +190,7 @@ def outlet(
         cursor,
         "outlet",
         (first, last),
-        Only(checks.text("publication", publication), language, credit),
+        Only(checks.text("publication", publication), language, credit, family),
         {"copied": COUNTED, "partners": rows_of(rows, PARTNERS)}
         | {"listed": rows_of(rows, LISTED), "outlets": rows_of(rows, OUTLETS)},
         label=LABEL.format("other"),
@@ -199,7 +202,7 @@ def outlet(
         **_partners(sides or [], "by", "copied_by"),
         copied_counted=copied,
         more_copied=read == COUNTED,
-        biggest=stories_of(biggest, lines),
+        biggest=stories_of(cursor, biggest, lines),
     )
 
 
@@ -222,6 +225,11 @@ def names(cursor: Cursor) -> tuple[str, ...]:
 def agencies(cursor: Cursor) -> tuple[str, ...]:
     """Return the sorted names of the agencies that articles can credit."""
     return _named(cursor, "agency_names")
+
+
+def families(cursor: Cursor) -> tuple[str, ...]:
+    """Return the sorted names of the families of outlets."""
+    return _named(cursor, "family_names")
 
 
 def languages(cursor: Cursor) -> tuple[str, ...]:

@@ -197,7 +197,7 @@ SELECT horizon, pg_database_size(current_database()), ARRAY(SELECT name FROM ded
 FROM dedup.corpus_state
 
 -- name: hits
--- Count articles by outlet, language, credited agency and day; longer names are cut.
+-- Count articles by outlet, language, credited agency, family and day; longer names are cut.
 WITH hit AS MATERIALIZED (
     SELECT a.* FROM unnest(%(ids)s::bigint[]) AS given (id)
     CROSS JOIN LATERAL (
@@ -212,6 +212,8 @@ SELECT kind, value, count(*) FROM (
     SELECT 'publication' AS kind, left(publication, 1000) AS value FROM hit
     UNION ALL SELECT 'language', left(language, 1000) FROM hit
     UNION ALL SELECT 'credit', name FROM credited
+    UNION ALL SELECT 'family', coalesce(t.family, o.family) FROM hit
+    JOIN dedup.outlet o ON o.name = publication COLLATE "C" LEFT JOIN dedup.outlet t ON t.name = o.alias_of
     UNION ALL SELECT 'day', (known_at AT TIME ZONE 'UTC')::date::text FROM hit) AS found
 WHERE value IS NOT NULL GROUP BY kind, value ORDER BY count(*) DESC, value COLLATE "C"
 
@@ -401,6 +403,20 @@ SELECT name FROM outlet WHERE length(name) < 100 LIMIT %(limit)s
 -- name: agency_names
 -- List the agencies that articles can credit.
 SELECT name FROM dedup.agency ORDER BY name LIMIT %(limit)s
+
+-- name: family_names
+-- List the families of outlets.
+SELECT DISTINCT family FROM dedup.outlet WHERE family IS NOT NULL ORDER BY family LIMIT %(limit)s
+
+-- name: families
+-- Read the families of outlets.
+SELECT o.name, coalesce(t.family, o.family) FROM dedup.outlet o LEFT JOIN dedup.outlet t ON t.name = o.alias_of
+WHERE o.name = ANY (%(names)s::text[])
+
+-- name: origins
+-- Read who stands behind the text of each story.
+SELECT given.id, o.kind, o.name FROM unnest(%(ids)s::bigint[]) AS given (id)
+CROSS JOIN LATERAL (SELECT kind, name FROM dedup.story_origin WHERE story_id = given.id OFFSET 0) AS o
 
 -- name: language_names
 -- List the languages of the newest articles.

@@ -158,6 +158,7 @@ class StoryLine(Answer):
     # Time from the original until `SPREAD_OUTLETS` other outlets had a copy; None if fewer outlets had a copy
     # or the original is not counted.
     reached: timedelta | None
+    origin: StoryOrigin | None  # who stands behind the text
 
     @property
     def lasted(self) -> timedelta | None:

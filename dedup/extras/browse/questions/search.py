@@ -130,6 +130,7 @@ def search(
     publication: str | None = None,
     language: str | None = None,
     credit: str | None = None,
+    family: str | None = None,
     status: StatusName | None = None,
     dated: bool | None = None,
     first: date | None = None,
@@ -150,7 +151,7 @@ def search(
         checks.optional(checks.text, name, value)
     if words is not None and len(words) > WORDS_CHARACTERS:
         raise InputError(f"search for at most {WORDS_CHARACTERS:,} characters")
-    only, (since, end) = Only(publication, language, credit), reading.days(first, last)
+    only, (since, end) = Only(publication, language, credit, family), reading.days(first, last)
     named = {"status": status, "url": url, "source_id": source_id}
     given = {name: value for name, value in named.items() if value is not None} | only.given
     size, counting = rows_of(rows, SEARCH_PAGE), rows is None and after is None
@@ -220,7 +221,7 @@ def _hits(cursor: Cursor, part: Part) -> Hits:
     rows = cursor.execute(_sql("hits"), {"ids": bigints([id for _, _, id in counted])}).fetchall()
     facets = {
         name: Counter({value: articles for kind, value, articles in rows if kind == name})
-        for name in ("publication", "language", "credit", "day")
+        for name in ("publication", "family", "language", "credit", "day")
     }
     days = {date.fromisoformat(day): articles for day, articles in facets.pop("day").items()}
     by, periods = by_period(days, 0, min(days, default=None), max(days, default=None), None)
