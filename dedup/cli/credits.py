@@ -10,9 +10,14 @@ from dedup.base.errors import InputError
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, corpus
 
+CREDITED = 20  # Default number of publications; a large corpus has hundreds, most of them without a credit
 
-def credits(json: JsonOption = False) -> None:
-    """Show how much of each publication is agency copy.
+
+def credits(
+    limit: Annotated[int, Option(min=1, help="Maximum number of publications.")] = CREDITED,
+    json: JsonOption = False,
+) -> None:
+    """Show how much of each publication is agency copy, the publications with the most agency copy first.
 
     An article is agency copy if it credits an agency in its byline, dateline, last line or copyright line, or
     if another article of the same story does. The agency's own article need not be in the corpus. Credits
@@ -21,7 +26,8 @@ def credits(json: JsonOption = False) -> None:
     agency. In SQL, the views `publication_credit`, `agency_copy` and `article_credit` show the same.
     """
     with corpus() as dd:
-        found = dd.credits.publications()
+        every = dd.credits.publications()
+    found = sorted(every, key=lambda one: (-one.agency_copy, -one.articles, one.publication or ""))[:limit]
     output.listed(
         found,
         "agency copy by publication",
@@ -33,6 +39,8 @@ def credits(json: JsonOption = False) -> None:
         ("articles", "credited", "agency copy", "share", "own"),
         json=json,
     )
+    if len(every) > len(found):
+        output.say(f"{len(every) - len(found):,} more publications: give a larger --limit")
 
 
 def agencies(

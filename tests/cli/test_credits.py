@@ -39,6 +39,18 @@ def test_the_share_of_agency_copy_is_shown(corpus: Deduplicator, capsys: pytest.
     assert [one["agency_copy"] for one in json.loads(capsys.readouterr().out)] == [1, 1]
 
 
+def test_publications_with_the_most_agency_copy_come_first(
+    corpus: Deduplicator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus.load([Article(f"own {n}", "No wire is here.", publication="Mercury") for n in range(5)])
+    corpus.backfill()
+    assert main.run(["credits", "--limit", "2"]) == 0
+    told = capsys.readouterr()
+    assert "Courier" in told.out
+    assert "Mercury" not in told.out
+    assert "1 more publications: give a larger --limit" in told.err
+
+
 def test_an_article_and_a_story_show_their_credit(
     corpus: Deduplicator, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -35,6 +35,7 @@ class Browsing(OfCorpus):
             yield cursor
 
     newest_day = transacted(days.newest_day)
+    days_beside = transacted(days.days_beside)
     day = transacted(days.day)
     story = transacted(stories.story)
     article = transacted(articles.article)
@@ -45,6 +46,7 @@ class Browsing(OfCorpus):
     outlet = transacted(of_outlets.outlet)
     outlet_names = transacted(of_outlets.names)
     agencies = transacted(of_outlets.agencies)
+    families = transacted(of_outlets.families)
     languages = transacted(of_outlets.languages)
     common_sentences = transacted(of_sentences.common_sentences)
     sentence = transacted(of_sentences.sentence)

@@ -20,24 +20,29 @@ from dedup.extras.browse.asking import Fields, View, chosen, day_of, go, moved
 from dedup.extras.browse.browsing import Browsing
 from dedup.extras.browse.questions.counting import Figures, Grouping, end_of, start_of
 from dedup.extras.browse.questions.day import SPREAD_OUTLETS, Day
-from dedup.extras.browse.questions.outlets import CopiedPage, Matrix, OutletPage
+from dedup.extras.browse.questions.outlets import CopiedOutlets, CopiedPage, OutletPage
 from dedup.extras.pages.charts import Bar, Tie, bars, tie_graph
 
 TIES = 30  # Maximum number of pairs of outlets in the chart; readers could not tell more lines apart
 OUTLET_DAYS = 30  # Default number of days on the page Who copies whom
-HEAT = 5  # Number of shades in the matrix of outlets
 NEAR = 10  # Maximum number of outlets suggested for a name that is not stored
 
-RANGE = ("first", "last", "whole", "publication", "language", "credit")
+RANGE = ("first", "last", "whole", "publication", "language", "credit", "family")
 """Fields of a query that choose the articles to count; `whole=yes` chooses the whole corpus."""
 
-LABELS = {"day": "%d %b", "week": "%d %b", "month": "%b %Y", "year": "%Y"}  # Date formats in the bar charts
+LABELS = {
+    "day": "%d %b",
+    "week": "%d %b %Y",
+    "month": "%b %Y",
+    "year": "%Y",
+}  # Date formats in the bar charts
 PERIODS = {"week": "%G-W%V", "month": "%Y-%m", "year": "%Y"}  # Formats of the names of periods
 
 NAMES: Mapping[str, Callable[[Browsing], tuple[str, ...]]] = {
     "publication": Browsing.outlet_names,
     "language": Browsing.languages,
     "credit": Browsing.agencies,
+    "family": Browsing.families,
 }
 
 Names = Mapping[str, tuple[str, ...]]  # Field of a query -> stored names
@@ -54,6 +59,7 @@ class Asked:
     near: tuple[str, ...]  # outlets with a similar name, if the given outlet is not stored
     names: Names
     groupings: tuple[Grouping, ...]  # empty if the page has no periods
+    beside: tuple[date | None, date | None]  # the nearest days with articles, before and after the range
 
     @property
     def query(self) -> dict[str, object]:
@@ -66,33 +72,39 @@ class Asked:
         return {name: value for name, value in self.query.items() if name not in ("by", "publication")}
 
     def steps(self) -> list[tuple[str, dict[str, object]]]:
-        """Return links (name, query) to the ranges before and after, and to the week and month of `last`."""
+        """Return links (name, query) to the ranges before and after, and to the week and month of `last`.
+
+        The ranges before and after have the same length, and end or begin on a day that has articles.
+        """
         if self.first is None or self.last is None:
             return []
-        length = timedelta(days=(self.last - self.first).days + 1)
-        ranges = {
-            "earlier": (moved(self.first, -length), moved(self.last, -length)),
-            "later": (moved(self.first, length), moved(self.last, length)),
+        more = self.last - self.first
+        before, after = self.beside
+        ranges: dict[str, tuple[date, date] | None] = {
+            "earlier": (moved(before, -more), before) if before else None,
+            "later": (after, moved(after, more)) if after else None,
             "that week": (start_of(self.last, "week"), end_of(self.last, "week")),
             "that month": (start_of(self.last, "month"), end_of(self.last, "month")),
         }
         return [
-            (name, {**self.query, "first": first, "last": last}) for name, (first, last) in ranges.items()
+            (name, {**self.query, "first": days[0], "last": days[1]}) for name, days in ranges.items() if days
         ]
 
 
 def asked(dd: Deduplicator, given: Fields, days: int | None, *, by: bool = True) -> Asked:
     """Return the range and filters of a query. `days`: length of the default range; None: whole corpus."""
     first, last = day_of(given["first"]), day_of(given["last"])
+    given, names, near = as_stored(dd, given)
+    only = chosen(given, *NAMES)
     if first is None and last is None and days is not None and not given["whole"]:
-        last = dd.browsing.newest_day()  # without dated articles, the range is the whole corpus
+        last = dd.browsing.newest_day(**only)  # without dated articles, the range is the whole corpus
         first = moved(last, timedelta(days=1 - days)) if last else None
     elif last is None:
         last = first
+    beside = dd.browsing.days_beside(first, last, **only) if first and last else (None, None)
     grouping: Any = given["by"] or None if by else None
-    given, names, near = as_stored(dd, given)
     groupings = get_args(Grouping) if by else ()
-    return Asked(first, last, grouping, chosen(given, *NAMES), near, names, groupings)
+    return Asked(first, last, grouping, only, near, names, groupings, beside)
 
 
 def as_stored(
@@ -150,12 +162,15 @@ def day_values(day: Day, what: Asked | None = None) -> dict[str, Any]:
 
 def period_pictures(path: str, page: Figures, what: Asked | None) -> dict[str, Any]:
     """Return the chart of periods, and the table with the same numbers; undated articles come last."""
-    marks = [(f"{one.first:{LABELS[page.by]}}", one.marks) for one in page.periods]
+    label = LABELS[page.by]
+    if page.by == "day" and page.periods and page.periods[0].first.year != page.periods[-1].first.year:
+        label = LABELS["week"]
+    marks = [(f"{one.first:{label}}", one.marks) for one in page.periods]
     names = [_linked(path, one.first, page.by, what) for one in page.periods]
     if page.undated.articles:
         marks.append(("undated", page.undated))
         names.append("undated")
-    drawn = [Bar(label, of.articles, of.share_new or 0.0) for label, of in marks]
+    drawn = [Bar(name, of.articles, of.share_new or 0.0, of is page.undated) for name, of in marks]
     caption = f"Articles by {page.by}"
     return {
         "periods": bars(drawn, caption, "periods") if len(drawn) > 1 else None,
@@ -164,7 +179,8 @@ def period_pictures(path: str, page: Figures, what: Asked | None) -> dict[str, A
             (name, f"{of.articles:,}", percent(of.share_new), f"{of.duplicate:,}", f"{of.shared:,}")
             for name, (_, of) in zip(names, marks, strict=True)
         ],
-        "period_caption": f"{caption}; the main colour shows originals",
+        "period_caption": f"{caption}; the main colour shows originals"
+        + ("; undated articles apart" if page.undated.articles else ""),
     }
 
 
@@ -178,27 +194,23 @@ def _linked(path: str, first: date, by: Grouping, what: Asked | None) -> str:
     if what is None:
         return name
     query = {**what.query, "whole": None, "by": None, "first": first, "last": end_of(first, by)}
-    return Markup('<a href="{}">{}</a>').format(go(path, **query), name)
+    return linked(go(path, **query), name)
 
 
-def matrix_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, Matrix]:
+def linked(address: str, name: str) -> Markup:
+    return Markup('<a href="{}">{}</a>').format(address, name)
+
+
+def copying_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, CopiedOutlets]:
     what = asked(dd, given, OUTLET_DAYS, by=False)
     return what, dd.browsing.outlets(what.first, what.last, rows=rows, **what.only)
 
 
 def outlets(dd: Deduplicator, given: Fields) -> View:
-    what, matrix = matrix_of(dd, given)
-    most = max((cell.copies for cell in matrix.cells), default=1)
-    by = {(cell.original, cell.copier): cell for cell in matrix.cells}
-    rows = []  # for each copied outlet: its name, and (cell, shade) for each copying outlet
-    for original in matrix.outlets:
-        row = [by.get((original, copier)) for copier in matrix.outlets]
-        shaded = [(c, min(HEAT, 1 + HEAT * (c.copies - 1) // most) if c else 0) for c in row]
-        rows.append((original, shaded))
-    cells = [cell for cell in (*matrix.cells, *matrix.shared) if cell.copier != cell.original]
-    ties = sorted(cells, key=lambda cell: -cell.copies)[:TIES]
-    picture = tie_graph([Tie(line(c.original), line(c.copier), c.copies, bool(c.median_delay)) for c in ties])
-    values = {"matrix": matrix, "rows": rows, "picture": picture, "ties": ties, "asked": what}
+    what, found = copying_of(dd, given)
+    ties = sorted((*found.cells, *found.shared), key=lambda cell: -cell.copies)
+    drawn = [Tie(line(c.original), line(c.copier), c.copies, bool(c.median_delay)) for c in ties[:TIES]]
+    values = {"found": found, "picture": tie_graph(drawn), "ties": ties, "drawn": TIES, "asked": what}
     return View("outlets.html.j2", values)
 
 
@@ -219,7 +231,7 @@ def copied_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Copie
     if not (given["copier"] and given["original"]):
         raise InputError("give both copier and original")
     return dd.browsing.copied(
-        **chosen(given, "copier", "original", "language", "credit", "after"),
+        **chosen(given, "copier", "original", "language", "credit", "family", "after"),
         first=day_of(given["first"]),
         last=day_of(given["last"]),
         rows=rows,

@@ -60,7 +60,7 @@ def _story(dd: Deduplicator, found: StoryPage, number: int, *, versions: int) ->
         pair = dd.browsing.compare(found.original.source_id, copy.article.source_id)
         pairs.append((pair, side_by_side(pair), headline(pair)))
     return {
-        **story_values(found, f"timeline-{number}"),
+        **story_values(found),
         "listed": found.copies[:COPIES],
         "pairs": pairs,
         "number": number,

@@ -18,8 +18,8 @@ from dedup.extras.browse.questions.reading import ROWS
 from dedup.extras.browse.ranges import (
     as_stored,
     copied_by,
+    copying_of,
     day_of_query,
-    matrix_of,
     outlet_of,
     period_name,
 )
@@ -59,6 +59,7 @@ NAMED = ("source_id", "title", "publication", "time")
 STORY = {
     **under("original", ARTICLE, *NAMED, "dated"),
     **columns("copies", "outlets", "last_at", reached_seconds="reached"),
+    **columns(origin_kind="origin.kind", origin="origin.name"),
 }
 SENTENCE = {
     **columns("sentence_hash", sentence="example", articles="carriers"),
@@ -121,7 +122,7 @@ TABLES: Mapping[str, tuple[PageTable, ...]] = {
         ),
         biggest=STORY,
         fastest=STORY,
-        outlets={"publication": "publication", **MARKS},
+        outlets={"publication": "publication", **MARKS, "family": "family"},
         languages={"language": "language", **MARKS},
         credits=CREDITS,
         troubles=columns("kind", "reason", "articles"),
@@ -135,7 +136,7 @@ TABLES: Mapping[str, tuple[PageTable, ...]] = {
         ),
     ),
     "/outlets": tables(
-        lambda dd, given: matrix_of(dd, given, ROWS)[1],
+        lambda dd, given: copying_of(dd, given, ROWS)[1],
         cells=columns("copier", "original", "copies", median_delay_seconds="median_delay"),
         shared=columns(one="copier", other="original", stories="copies"),
     ),

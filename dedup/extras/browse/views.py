@@ -15,12 +15,23 @@ from dedup.base.errors import InputError, NotFoundError
 from dedup.base.words import heading, later, line, moment
 from dedup.extras.browse.asking import Fields, View, chosen, day_of, go, id_of, sentence_of
 from dedup.extras.browse.questions.article import Compared
+from dedup.extras.browse.questions.counting import end_of
 from dedup.extras.browse.questions.reading import ArticleLine
-from dedup.extras.browse.questions.search import Page
+from dedup.extras.browse.questions.search import Hits, Page
 from dedup.extras.browse.questions.sentences import QUOTES_PAGE, QuotesPage, SentencesPage
 from dedup.extras.browse.questions.story import StoryPage
-from dedup.extras.browse.ranges import RANGE, as_stored, copied, outlet, outlets, today
-from dedup.extras.pages.charts import Print, story_timeline
+from dedup.extras.browse.ranges import (
+    LABELS,
+    RANGE,
+    as_stored,
+    copied,
+    linked,
+    outlet,
+    outlets,
+    period_name,
+    today,
+)
+from dedup.extras.pages.charts import Bar, Print, bars, story_timeline
 from dedup.extras.pages.comparison import Block, compare
 
 TIMELINE_ROWS = 200  # Maximum number of outlets in the table below the chart of a story
@@ -32,8 +43,8 @@ def story(dd: Deduplicator, given: Fields) -> View:
     return View("story.html.j2", story_values(dd.browsing.story(id_of(given["id"]), given["after"] or None)))
 
 
-def story_values(found: StoryPage, name: str = "timeline") -> dict[str, Any]:
-    """Return the template values of a story. `name`: id prefix of the chart, unique on its page."""
+def story_values(found: StoryPage) -> dict[str, Any]:
+    """Return the template values of a story."""
     original = found.original.source_id
     dated = [
         one
@@ -46,7 +57,7 @@ def story_values(found: StoryPage, name: str = "timeline") -> dict[str, Any]:
     delays = {one.source_id: one.after(found.original) for one in dated} | {original: timedelta(0)}
     return {
         "story": found,
-        "picture": story_timeline(prints, name) if len(prints) > 1 else None,
+        "picture": story_timeline(prints) if len(prints) > 1 else None,
         "picture_rows": [
             (outlet, moment(first[outlet].time), later(delays[first[outlet].source_id]), f"{count:,}")
             for outlet, count in list(counts.items())[:TIMELINE_ROWS]
@@ -136,7 +147,19 @@ def side_by_side(found: Compared) -> list[Block]:
     return compare(*texts, found.common, letters=bool(found.explanation.letters))
 
 
-SEARCHED = ("words", "publication", "language", "credit", "status", "dated", "first", "last", "url", "id")
+SEARCHED = (
+    "words",
+    "publication",
+    "family",
+    "language",
+    "credit",
+    "status",
+    "dated",
+    "first",
+    "last",
+    "url",
+    "id",
+)
 
 
 def search(dd: Deduplicator, given: Fields) -> View:
@@ -149,14 +172,30 @@ def search(dd: Deduplicator, given: Fields) -> View:
             refused = sentence_of(str(error))
     more = go("/search", **{**given, "after": page.after}) if page else ""
     values = {"given": given, "searched": asked, "page": page, "next": more, "refused": refused}
+    values |= hits_picture(page.hits, given) if page and page.hits else {"picture": None}
     return View("search.html.j2", {**values, "near": near, "names": names})
+
+
+def hits_picture(hits: Hits, given: Fields) -> dict[str, Any]:
+    """Return the chart of found articles by time, and its table, whose periods narrow the search."""
+    drawn = [Bar(f"{first:{LABELS[hits.by]}}", count) for first, count in hits.periods]
+    rows: list[tuple[Any, str]] = []
+    for first, count in hits.periods:
+        days = {"first": first, "last": end_of(first, hits.by), "after": None}
+        rows.append((linked(go("/search", **{**given, **days}), period_name(first, hits.by)), f"{count:,}"))
+    if hits.undated:
+        drawn.append(Bar("undated", hits.undated, apart=True))
+        rows.append((linked(go("/search", **{**given, "dated": "no"}), "undated"), f"{hits.undated:,}"))
+    caption = f"Articles found, by {hits.by}"
+    picture = bars(drawn, caption, "hits") if len(drawn) > 1 else None
+    return {"picture": picture, "picture_rows": rows, "caption": caption}
 
 
 def found_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Page:
     if given["dated"] not in DATED:
         raise InputError("the field `dated` must be yes or no")
     return dd.browsing.search(
-        **chosen(given, "words", "publication", "language", "credit", "status", "url", "after"),
+        **chosen(given, "words", "publication", "family", "language", "credit", "status", "url", "after"),
         dated=DATED[given["dated"]],
         first=day_of(given["first"]),
         last=day_of(given["last"]),
@@ -282,7 +321,12 @@ PLACES = (
     Position("/sources", None, ("id",), sources),
     Position("/compare", None, ("a", "b", "by"), compared),
     Position("/outlet", None, (*RANGE, "by"), outlet),
-    Position("/copied", None, ("copier", "original", "first", "last", "language", "credit", "after"), copied),
+    Position(
+        "/copied",
+        None,
+        ("copier", "original", "first", "last", "language", "credit", "family", "after"),
+        copied,
+    ),
     Position("/sentence", None, ("hash",), sentence),
     Position("/quote", None, ("hash",), quote),
 )

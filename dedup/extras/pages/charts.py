@@ -1,7 +1,8 @@
-"""Draw inline SVG charts, styled by `templates/charts.css`: timelines, bars, and outlets on a circle.
+"""Draw inline charts, styled by `templates/charts.css`: timelines, bars, and arcs between outlets.
 
-Every label is escaped. Each chart has a title and a description for screen readers; the macro `chart` in
-`components.html.j2` adds a table with the numbers behind the chart.
+Positions across are percentages, so a chart fits a screen of any width, and letters keep their size. Every
+label is escaped. Each chart has a description for screen readers; the macro `chart` in `components.html.j2`
+adds a title and a table with the numbers behind the chart.
 """
 
 from __future__ import annotations
@@ -10,17 +11,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import pairwise
 
 from markupsafe import Markup
 
 from dedup.base.words import counted, later
 from dedup.extras.pages.environment import printable
 
-WIDTH, LEFT, RIGHT, TOP, BOTTOM = 720, 170, 24, 10, 34  # Width and margins of a timeline, in SVG pixels
-LINE = 18  # Pixels from one label to the label below, in a timeline or circle
-LETTERS = 22  # Maximum length of a label, which fits left of a timeline; longer labels are cut
+LETTERS = 60  # Maximum length of a label; longer labels are cut
 OUTLETS_DRAWN = 40  # Maximum number of outlets in a timeline; the table lists all outlets
+LETTER = 7.0  # Pixels of a letter in a label, at 13 pixels of height
+NARROW, NARROW_PLOT = 320, 190  # Pixels of bars, and of the dots of a timeline, on a screen of 360 pixels
 
 # Possible intervals between ticks of the time axis; the shortest that fits at most `MARKS` times is used.
 STEPS = tuple(
@@ -44,85 +44,114 @@ class Bar:
     label: str
     value: int
     share: float = 1.0
+    apart: bool = False  # drawn on the right, and cut if it is higher than all others
 
 
-def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
-    """Draw a dot per article by outlet and time, the earliest outlet on top. `name`: prefix of SVG ids."""
+def story_timeline(prints: Sequence[Print]) -> Markup:
+    """Draw a dot per article by outlet and time, the earliest outlet on top."""
     if not prints:
         return Markup("")
     every = sorted(prints, key=lambda p: (p.time, not p.canonical, p.outlet))
-    lines = {outlet: n for n, outlet in enumerate(dict.fromkeys(p.outlet for p in every))}
-    drawn = min(len(lines), OUTLETS_DRAWN)
+    lines: dict[str, list[Print]] = {}
+    for one in every:
+        lines.setdefault(one.outlet, []).append(one)
+    drawn = list(lines.items())[:OUTLETS_DRAWN]
     first, last = every[0].time, every[-1].time
     # A time of more than seven years gets only two ticks, at its ends: one interval covers the whole time.
     step = next((s for s in STEPS if (last - first) / s <= MARKS), STEPS[-1] * -((first - last) // STEPS[-1]))
     # The span is at least one step, because equal times would otherwise lead to a division by zero.
     span = max(last - first, step)
-    floor = TOP + drawn * LINE
-
-    def across(after: timedelta) -> str:
-        return coordinate(LEFT + (WIDTH - LEFT - RIGHT) * (after / span))
-
+    marks = [n * step for n in range(span // step + 1)]
+    grid = Markup("").join(
+        Markup('<line class="grid" x1="{0}%" x2="{0}%" y2="100%"/>').format(coordinate(100 * (mark / span)))
+        for mark in marks
+    )
+    row = Markup('<div class="row"><span class="label">{}</span><svg>{}{}</svg></div>')
     parts: list[Markup] = []
-    for n in range(span // step + 1):
-        x = across(n * step)
-        parts.append(Markup('<path class="grid" d="M{} {}V{}"/>').format(x, TOP, floor))
-        parts.append(_tick(x, floor + 18, later(n * step)))
-    label = Markup('<text class="label end" x="{}" y="{}">{}</text>')
-    for outlet, n in list(lines.items())[:drawn]:
-        parts.append(label.format(LEFT - 14, TOP + n * LINE + LINE // 2 + 4, _cut_label(outlet)))
-    for one in every:
-        n = lines[one.outlet]
-        if n < drawn:
-            kind, radius = ("dot strong", 7) if one.canonical else ("dot", 5)
-            place = f'cx="{across(one.time - first)}" cy="{TOP + n * LINE + LINE // 2}"'
-            # Numbers need no escaping, which would take a third of the time to make the page.
-            parts.append(Markup(f'<circle class="{kind}" {place} r="{radius}"/>'))  # noqa: S704
+    for outlet, of in drawn:
+        # Numbers need no escaping, which would take a third of the time to make the page.
+        dots = "".join(
+            f'<circle class="{kind}" r="{size}"'
+            f' cx="{coordinate(100 * ((one.time - first) / span))}%" cy="50%"/>'
+            for one in of
+            for kind, size in [("dot strong", 7) if one.canonical else ("dot", 5)]
+        )
+        parts.append(row.format(_cut_label(outlet), grid, Markup(dots)))  # noqa: S704
+    ticks = [
+        _tick(100 * (mark / span), 14, later(mark), NARROW_PLOT, more=mark not in (marks[0], marks[-1]))
+        for mark in marks
+    ]
+    parts.append(row.format("", Markup("").join(ticks), ""))
     told = (
-        f"{counted(len(every), 'article')} of {counted(len(lines), 'outlet')}"
+        f"Who printed it when: {counted(len(every), 'article')} of {counted(len(lines), 'outlet')}"
         f" from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M};"
         f" first {every[0].outlet}, last {every[-1].outlet}"
     )
-    if drawn < len(lines):
-        told += f"; the {drawn} earliest outlets are drawn"
-    return _picture("timeline", name, (WIDTH, floor + BOTTOM), "Who printed it when", told, parts)
+    if len(drawn) < len(lines):
+        told += f"; the {len(drawn)} earliest outlets are drawn"
+    picture = Markup('<div class="timeline" role="img" aria-label="{}">{}</div>')
+    return picture.format(printable(told), Markup("").join(parts))
 
 
-BAR_WIDTH, BAR_HEIGHT, BAR_TOP, BAR_BOTTOM = 720, 120, 18, 22  # SVG pixels; room for labels at both ends
-BAR_LABELS = 12  # Maximum number of labels below the bars; with more bars, some bars have no label
+BAR_HEIGHT, BAR_TOP, BAR_BOTTOM = 120, 18, 22  # Pixels; room for labels at both ends
+APART = 18.0  # Percent of the width that a bar apart takes with its label
+BAR_LETTERS, GAP = 60, 3  # Letters that fit below the bars of half a wide page, and between two labels
 
 
 def bars(values: Sequence[Bar], title: str, name: str = "bars") -> Markup:
-    """Draw vertical bars that begin at 0, such as articles by hour; empty without values."""
+    """Draw vertical bars that begin at 0, such as articles by hour. `name`: prefix of SVG ids."""
     if not values:
         return Markup("")
-    most = max(bar.value for bar in values)
-    wide = BAR_WIDTH / len(values)
+    scaled = [bar for bar in values if not bar.apart]
+    apart = [bar for bar in values if bar.apart]
+    most = max(bar.value for bar in scaled or apart)
+    room = 100 - APART * len(apart)
+    wide = room / max(len(scaled), 1)
+    longest = max((len(bar.label) for bar in scaled), default=0)
+    every = max(1, math.ceil(len(scaled) * (longest + GAP) / (BAR_LETTERS * room / 100)))
     floor = BAR_TOP + BAR_HEIGHT
-    every = -(-len(values) // BAR_LABELS)
-    parts = [Markup('<path class="grid" d="M0 {}H{}"/>').format(floor, BAR_WIDTH)]
-    rect = Markup('<rect class="{}" x="{}" y="{}" width="{}" height="{}"/>')
-    for n, bar in enumerate(values):
-        high = BAR_HEIGHT * bar.value / most if most else 0.0
-        x, width = coordinate(n * wide + wide * 0.1), coordinate(wide * 0.8)
+    parts = [Markup('<line class="grid" x2="{}%" y1="{}" y2="{}"/>').format(coordinate(room), floor, floor)]
+    places = [(bar, (n + 0.5) * wide, wide * 0.8) for n, bar in enumerate(scaled)]
+    places += [(bar, room + APART * (n + 0.5), APART / 2) for n, bar in enumerate(apart)]
+    rect = Markup('<rect class="{}" x="{}%" y="{}" width="{}%" height="{}"/>')
+    peak = next((bar for bar in scaled if most and bar.value == most), None)
+    for n, (bar, middle, width) in enumerate(places):
+        high = BAR_HEIGHT * min(bar.value / most, 1) if most else 0.0
+        left = middle - width / 2
         for kind, tall in (("bar", high), ("bar strong", high * bar.share)):
             if tall > 0:
-                parts.append(rect.format(kind, x, coordinate(floor - tall), width, coordinate(tall)))
-        if n % every == 0:
-            parts.append(_tick(coordinate((n + 0.5) * wide), floor + 16, _cut_label(bar.label)))
-        if bar.value == most and most and all(other.value < most for other in values[:n]):
-            x = coordinate(min(max((n + 0.5) * wide, 24), BAR_WIDTH - 24))
-            parts.append(_tick(x, coordinate(floor - high - 5), f"{most:,}"))
+                size = coordinate(left), coordinate(floor - tall), coordinate(width), coordinate(tall)
+                parts.append(rect.format(kind, *size))
+        if bar.value > most:  # a gap shows that the bar is cut
+            gap = Markup('<line class="gap" x1="{}%" x2="{}%" y1="{}" y2="{}"/>')
+            parts.append(gap.format(coordinate(left - 1), coordinate(left + width + 1), 44, 36))
+        right = 100 if bar.apart else room
+        if bar.apart or n % every == 0:
+            more = n % (2 * every) != 0 and not bar.apart
+            parts.append(_tick(middle, floor + 16, _cut_label(bar.label), NARROW, right=right, more=more))
+        if bar is peak or bar.apart:
+            parts.append(_tick(middle, floor - high - 5, f"{bar.value:,}", NARROW, right=right))
     told = "; ".join(f"{bar.label}: {bar.value:,}" for bar in values)
-    return _picture("bars", name, (BAR_WIDTH, floor + BAR_BOTTOM), title, told, parts)
+    return _picture("bars", name, f'height="{floor + BAR_BOTTOM}"', title, told, parts)
 
 
-def _tick(x: str, y: float | str, words: str) -> Markup:
-    return Markup('<text class="tick middle" x="{}" y="{}">{}</text>').format(x, y, words)
+def _tick(
+    middle: float, y: float, words: str, narrow: int, *, right: float = 100, more: bool = False
+) -> Markup:
+    """Return a label around a place across, in percent, moved if an end would be cut on a narrow screen.
+
+    `right`: where the room for the label ends. `more`: there is room for the label on wide screens only.
+    """
+    half = 100 * LETTER * len(words) / 2 / narrow
+    side, x = (
+        ("", 0.0) if middle < half else (" end", right) if middle > right - half else (" middle", middle)
+    )
+    label = Markup('<text class="tick{}{}" x="{}%" y="{}">{}</text>')
+    return label.format(side, " more" if more else "", coordinate(x), coordinate(y), words)
 
 
-CIRCLE, RADIUS = (760, 500), 190  # SVG pixels; the size leaves room for labels left and right of the circle
-BEND = 0.18  # Bend of a line per length; keeps apart the lines of two outlets that copy each other
+ARCS, ROW, NAMES = 110, 22, 240  # SVG pixels: width of the arcs, height of a row, width of the names
+TIE_LETTERS = 30  # Maximum length of a name beside the arcs
 THINNEST, THICKEST = 1.0, 9.0
 
 
@@ -135,15 +164,16 @@ class Tie:
 
 
 def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
-    """Draw outlets on a circle, and arrows from each outlet to its copiers. `name`: prefix of SVG ids."""
-    if not ties:
+    """Draw outlets in a column, and arcs from each outlet to its copiers. `name`: prefix of SVG ids."""
+    drawn = [tie for tie in ties if tie.original != tie.copier]
+    if not drawn:
         return Markup("")
-    outlets = list(dict.fromkeys(outlet for tie in ties for outlet in (tie.original, tie.copier)))
-    most = max(tie.copies for tie in ties)
-    places = {outlet: _place(n, len(outlets)) for n, outlet in enumerate(outlets)}
+    most = max(tie.copies for tie in drawn)
+    outlets = list(dict.fromkeys(outlet for tie in drawn for outlet in (tie.original, tie.copier)))
+    heights = {outlet: ROW * n + ROW // 2 for n, outlet in enumerate(outlets)}
     parts = [
         Markup(
-            '<defs><marker id="{}-head" viewBox="0 0 10 10" refX="18" refY="5" markerWidth="11"'
+            '<defs><marker id="{}-head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="11"'
             ' markerHeight="11" markerUnits="userSpaceOnUse" orient="auto">'
             '<path class="head" d="M0 0L10 5L0 10Z"/></marker></defs>'
         ).format(name)
@@ -151,76 +181,39 @@ def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
     line = Markup('<path class="tie" stroke-width="{}"{} d="{}"/>')
     head = Markup(' marker-end="url(#{}-head)"').format(name)
     # Ties with the most copies come last, because SVG draws later lines on top.
-    for tie in sorted(ties, key=lambda tie: tie.copies):
-        if tie.original != tie.copier:
-            width = coordinate(THINNEST + (THICKEST - THINNEST) * tie.copies / most)
-            way = _way(places[tie.original], places[tie.copier])
-            parts.append(line.format(width, head if tie.directed else "", way))
-    dot = Markup('<circle class="dot strong" cx="{}" cy="{}" r="5"/>')
-    heights = _label_heights([*places.values()])
-    for (outlet, (x, y, angle)), height in zip(places.items(), heights, strict=True):
-        parts.append(dot.format(coordinate(x), coordinate(y)))
-        side = "middle" if _upright(angle) else "end" if math.cos(angle) < 0 else ""
-        place = coordinate(x + 12 * math.cos(angle)), coordinate(height)
-        label = Markup('<text class="label {}" x="{}" y="{}">{}</text>')
-        parts.append(label.format(side, *place, _cut_label(outlet)))
-    ways = [f"{tie.copier} {'from' if tie.directed else 'and'} {tie.original}" for tie in ties[:10]]
-    told = "; ".join(f"{way}: {tie.copies:,}" for way, tie in zip(ways, ties, strict=False))
-    return _picture("ties", name, CIRCLE, "Who copies whom", told, parts)
+    for tie in sorted(drawn, key=lambda tie: tie.copies):
+        width = coordinate(THINNEST + (THICKEST - THINNEST) * tie.copies / most)
+        way = _arc(heights[tie.original], heights[tie.copier])
+        parts.append(line.format(width, head if tie.directed else "", way))
+    for outlet, y in heights.items():
+        parts.append(Markup('<circle class="dot strong" cx="{}" cy="{}" r="5"/>').format(ARCS + 6, y))
+        label = Markup('<text class="label" x="{}" y="{}">{}</text>')
+        parts.append(label.format(ARCS + 18, y + 4, _cut_label(outlet, TIE_LETTERS)))
+    ways = [f"{tie.copier} {'from' if tie.directed else 'and'} {tie.original}" for tie in drawn[:10]]
+    told = "; ".join(f"{way}: {tie.copies:,}" for way, tie in zip(ways, drawn, strict=False))
+    size = f'viewBox="0 0 {ARCS + NAMES} {ROW * len(outlets)}"'
+    return _picture("ties", name, size, "Who copies whom", told, parts)
 
 
-def _upright(angle: float) -> bool:
-    # Labels at the top and bottom are centred; there the cosine is 0 except for rounding errors.
-    return abs(math.cos(angle)) < 1e-6
+def _arc(start: float, end: float) -> str:
+    """Return an SVG path between two rows, left of the names; arcs upwards are flatter, to be told apart."""
+    bend = min(0.6 * abs(end - start) + 20, (ARCS - THICKEST) / 0.75) * (1 if end > start else 0.8)
+    return "M{0} {2}C{1} {2} {1} {3} {0} {3}".format(*map(coordinate, (ARCS, ARCS - bend, start, end)))
 
 
-def _label_heights(places: Sequence[tuple[float, float, float]]) -> list[float]:
-    """Return the y of each label; on each side, labels move outwards until they are at least `LINE` apart."""
-    heights = [y + 4 + 14 * math.sin(angle) for _, y, angle in places]
-    for side in (-1, 1):
-        beside = [
-            n
-            for n, (_, _, angle) in enumerate(places)
-            if _upright(angle) or math.copysign(1, math.cos(angle)) == side
-        ]
-        for way in (-1, 1):  # upwards, then downwards
-            half = [n for n in beside if (math.sin(places[n][2]) < 0) == (way < 0)]
-            half.sort(key=lambda n: way * places[n][1])
-            for inner, outer in pairwise(half):
-                if way * (heights[outer] - heights[inner]) < LINE:
-                    heights[outer] = heights[inner] + way * LINE
-    return heights
-
-
-def _place(n: int, count: int) -> tuple[float, float, float]:
-    """Return x, y and angle of outlet number `n` on the circle; the first outlet is at the top."""
-    angle = 2 * math.pi * n / count - math.pi / 2
-    return CIRCLE[0] / 2 + RADIUS * math.cos(angle), CIRCLE[1] / 2 + RADIUS * math.sin(angle), angle
-
-
-def _way(start: tuple[float, float, float], end: tuple[float, float, float]) -> str:
-    """Return an SVG path from `start` to `end` that bends to the left, as seen from `start`."""
-    (x1, y1, _), (x2, y2, _) = start, end
-    middle = (x1 + x2) / 2 + BEND * (y2 - y1), (y1 + y2) / 2 - BEND * (x2 - x1)
-    points = (x1, y1, *middle, x2, y2)
-    return "M{} {}Q{} {} {} {}".format(*map(coordinate, points))
-
-
-def _picture(
-    kind: str, name: str, size: tuple[int, int], title: str, told: str, parts: Sequence[Markup]
-) -> Markup:
+def _picture(kind: str, name: str, size: str, title: str, told: str, parts: Sequence[Markup]) -> Markup:
     return Markup(
-        '<svg class="{kind}" viewBox="0 0 {width} {height}" role="img" aria-labelledby="{name}-t {name}-d">'
+        '<svg class="{kind}" {size} role="img" aria-labelledby="{name}-t {name}-d">'
         '<title id="{name}-t">{title}</title><desc id="{name}-d">{told}</desc>{parts}</svg>'
     ).format(
-        **{"kind": kind, "width": size[0], "height": size[1], "name": name},
+        **{"kind": kind, "size": Markup(size), "name": name},  # noqa: S704 - numbers
         **{"title": printable(title), "told": printable(told), "parts": Markup("").join(parts)},
     )
 
 
-def _cut_label(label: str) -> str:
+def _cut_label(label: str, letters: int = LETTERS) -> str:
     shown = printable(label)
-    return shown if len(shown) <= LETTERS else f"{shown[: LETTERS - 1]}…"
+    return shown if len(shown) <= letters else f"{shown[: letters - 1]}…"
 
 
 def coordinate(value: float) -> str:

@@ -61,8 +61,6 @@ PAGES = {
 }
 REFUSED = {"nothing": 404}
 SIZES = {360: 740, 1600: 1000}
-SERIOUS = ("serious", "critical")
-LOUD = ("error", "warning")
 
 
 @pytest.fixture(scope="module")
@@ -107,11 +105,11 @@ def a_page(chromium: Any, origin: str, **options: Any) -> Iterator[Any]:
 
 
 def check(tab: Any) -> None:
-    """The page fits, and axe-core finds nothing serious."""
+    """Fail if the page scrolls sideways, or axe-core finds anything."""
     from axe_playwright_python.sync_playwright import Axe
 
     assert tab.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "it scrolls sideways"
-    found = [one for one in Axe().run(tab).response["violations"] if one["impact"] in SERIOUS]
+    found = Axe().run(tab).response["violations"]
     assert [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found] == []
 
 

@@ -388,7 +388,7 @@ def test_only_some_articles_are_counted(
     assert {one.agency: one.articles for one in day.credits} == credits
     assert day.credited == sum(bool(credits_of(row)) for row in found)
     assert matrix.copies == sum(row.duplicate_of is not None for row in found)
-    assert matrix.copies == matrix.unknown + matrix.undated + matrix.other + sum(
+    assert matrix.copies == matrix.unknown + matrix.undated + matrix.own + matrix.other + sum(
         c.copies for c in matrix.cells
     )
 
@@ -597,12 +597,35 @@ def test_a_search(
     monkeypatch.setattr(search, "SCANNED", max(few, 10))
     monkeypatch.setattr(search, "FEW", few)
     monkeypatch.setattr(search, "STEPS", 2 if few < 1_000 else 60)
-    wanted = [row.source_id for row in within(rows, date.min, date.max) if holds(row, fields)]
+    every = [row for row in within(rows, date.min, date.max) if holds(row, fields)]
+    undated = [row for row in every if row.known_at is None]
+    wanted = [*(row for row in every if row.known_at is not None), *undated]
     found = all_pages(lambda after: newsroom.browsing.search(**fields, after=after), "found")
-    assert [f.article.source_id for f in found] == wanted
+    first = newsroom.browsing.search(**fields)
+    names = [one.article.source_id for one in found]
+    # If no dated article is among the many that were read, undated ones are shown at once, which is said.
+    if names != [row.source_id for row in wanted]:
+        assert names == [row.source_id for row in undated]
+        assert first.more
     if "words" in fields:
-        assert all(f.snippet is None or f.snippet.word.casefold() in "storm the" for f in found)
-        assert sum(f.snippet is not None for f in found) == len(found)
+        hits = {piece.text.casefold() for one in found for piece in one.snippet if piece.hit}
+        assert hits <= {"storm", "the"}
+        assert all(any(piece.hit for piece in one.snippet) for one in found)
+    assert first.hits is not None
+    counted = wanted[: first.hits.counted]
+    assert first.hits.counted <= first.hits.articles <= len(wanted)
+    assert first.hits.more or first.hits.counted == len(wanted) == first.hits.articles
+    if names:
+        assert first.hits.undated == sum(row.known_at is None for row in counted) or first.more
+    if few == 1_000:
+        assert not first.hits.more
+        outlets_found = Counter(row.publication for row in wanted if row.publication not in (None, LONG))
+        assert dict(first.hits.facets["publication"]) == {
+            k: v for k, v in outlets_found.items() if len(k) <= 300
+        }
+        assert dict(first.hits.facets["language"]) == Counter(row.language for row in wanted if row.language)
+        assert dict(first.hits.facets["credit"]) == Counter(c for row in wanted for c in credits_of(row))
+        assert sum(count for _, count in first.hits.periods) == len(wanted) - first.hits.undated
 
 
 def holds(row: Row, fields: dict[str, Any]) -> bool:
@@ -640,7 +663,8 @@ def copied(rows: dict[int, Row], found: list[Row]) -> list[tuple[Row, Row]]:
 def test_who_copies_whom(
     newsroom: Deduplicator, rows: dict[int, Row], monkeypatch: pytest.MonkeyPatch, shown: int, counted: int
 ) -> None:
-    monkeypatch.setattr(outlets, "MATRIX_OUTLETS", shown)
+    monkeypatch.setattr(outlets, "PAIRS", shown)
+    monkeypatch.setattr(outlets, "TIED", shown)
     monkeypatch.setattr(counting, "COUNTED", counted)
     matrix = newsroom.browsing.outlets(FIRST, LAST)
     found = within(rows, FIRST, LAST)
@@ -657,32 +681,33 @@ def test_who_copies_whom(
             unknown += 1
         else:
             delays[copy.publication, original.publication].append(after.total_seconds())
-    totals: Counter[str] = Counter()
-    for (copier, original_outlet), each in delays.items():
-        for name in {copier, original_outlet}:
-            totals[name] += len(each)
+    own = sum(len(delays.pop(pair)) for pair in [*delays] if pair[0] == pair[1])
+    ranked = sorted(delays, key=lambda pair: (-len(delays[pair]), pair[0].encode(), pair[1].encode()))
+    cells = {pair: delays[pair] for pair in ranked[:shown]}
+    assert [(c.copier, c.original) for c in matrix.cells] == [*cells]
+    assert [c.copies for c in matrix.cells] == [len(each) for each in cells.values()]
+    for cell in matrix.cells:
+        delay = timedelta(seconds=median(cells[cell.copier, cell.original]))
+        assert cell.median_delay == delay
+    known = own + sum(map(len, delays.values()))
+    assert (matrix.copies, matrix.unknown, matrix.undated) == (len(pairs), unknown, undated)
+    assert (matrix.own, matrix.pairs) == (own, len(delays))
+    assert own
+    assert len(pairs) == known + unknown + undated
+    assert undated or counted == 60
     maybe = {
         (row.duplicate_of or row.id, row.publication)
         for row in rows.values()
         if row.shared and row.publication and (row.duplicate_of or row.id) in stories
     }
-    totals.update(name for _, name in maybe)
+    totals = Counter(name for _, name in maybe)
     names = sorted(totals, key=lambda name: (-totals[name], name.encode()))[:shown]
-    assert list(matrix.outlets) == names
-    cells = {pair: each for pair, each in delays.items() if set(pair) <= set(names)}
-    assert {(c.copier, c.original): c.copies for c in matrix.cells} == {p: len(e) for p, e in cells.items()}
-    for cell in matrix.cells:
-        delay = timedelta(seconds=median(cells[cell.copier, cell.original]))
-        assert cell.median_delay == delay
-    known = sum(map(len, delays.values()))
-    assert (matrix.copies, matrix.unknown, matrix.undated) == (len(pairs), unknown, undated)
-    assert len(pairs) == known + unknown + undated
-    assert undated or counted == 60
     pairs_of = ((one, two) for story, one in maybe for other, two in maybe if story == other)
     both = Counter((one, two) for one, two in pairs_of if one.encode() < two.encode())
-    shared = {two: count for two, count in both.items() if set(two) <= set(names)}
-    assert {(tie.copier, tie.original): tie.copies for tie in matrix.shared} == shared
-    assert matrix.other == known - sum(map(len, cells.values()))
+    tied = [pair for pair in both if set(pair) <= set(names)]
+    tied.sort(key=lambda pair: (-both[pair], pair[0].encode(), pair[1].encode()))
+    assert [((t.copier, t.original), t.copies) for t in matrix.shared] == [(p, both[p]) for p in tied[:shown]]
+    assert matrix.other == known - own - sum(map(len, cells.values()))
 
 
 def test_the_copies_behind_a_cell(

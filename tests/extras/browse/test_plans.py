@@ -32,6 +32,7 @@ ARTICLES_OF_A_DAY = 24 * 60
 FIRST, LAST = date(2020, 1, 1), date(2020, 1, 31)
 
 
+PAGE_OF_HITS = 2 * search.HITS + 4 * search.SEARCH_PAGE  # articles found, their counts, and a page of lines
 OUTLET, NONE = "Outlet 7", counting.Marks()
 
 
@@ -72,11 +73,11 @@ QUESTIONS: dict[str, tuple[Callable[[Cursor], object], int]] = {
     "article": (lambda c: articles.article(c, "synthetic 4711").matches[0], 50),
     "pairs": (lambda c: verdicts.best_pairs(c, 4711), 50),
     "two": (lambda c: articles.compare(c, "real 1", "real 2"), 50),
-    "newest": (lambda c: found(c) is None, 4 * search.SEARCH_PAGE),
-    "of a day": (lambda c: found(c, first=DAY, last=DAY) is None, 4 * search.SEARCH_PAGE),
+    "newest": (lambda c: found(c) is None, PAGE_OF_HITS),
+    "of a day": (lambda c: found(c, first=DAY, last=DAY) is None, PAGE_OF_HITS),
     "of an outlet": (
         lambda c: found(c, publication=OUTLET) is None,
-        4 * search.SEARCH_PAGE,
+        PAGE_OF_HITS,
     ),
     "of no outlet": (lambda c: found(c, publication="Outlet") == 0, 10),
     "of a status": (lambda c: found(c, status="failed") == 0, 2 * search.SCANNED + 10),
@@ -134,4 +135,4 @@ def test_words_are_found_by_their_index(large: Database, statistics: str) -> Non
             assert (found(cursor, **fields) is None) == full
             scanned, read = rows_read(cursor)["article"]
             assert scanned == built
-            assert read - before <= 2 * search.FEW + 2 * ARTICLES_OF_A_DAY + 4 * search.SEARCH_PAGE, fields
+            assert read - before <= 2 * search.FEW + 2 * ARTICLES_OF_A_DAY + PAGE_OF_HITS, fields

@@ -24,6 +24,7 @@ from tests.corpora import article, at, code, sentence, text, window
 from tests.db.test_roles import made_roles, url_of
 
 DAY = at(0).date()
+DATE_AFTER = DAY.replace(year=DAY.year + 1)
 ROW = "news/1"
 NEW = Article("new", text(window(2, 6)))
 
@@ -73,6 +74,7 @@ def doors(server: Server) -> Iterator[Doors]:
 
 PAGES: dict[str, Callable[[Browsing, Doors], Any]] = {
     "newest_day": lambda b, _: b.newest_day(),
+    "days_beside": lambda b, _: b.days_beside(DATE_AFTER, DATE_AFTER)[:1],
     "day": lambda b, _: b.day(DAY),
     "story": lambda b, _: b.story("a0"),
     "article": lambda b, _: (b.article("a1"), b.article(ROW)),
@@ -83,6 +85,7 @@ PAGES: dict[str, Callable[[Browsing, Doors], Any]] = {
     "outlet_names": lambda b, _: b.outlet_names(),
     "languages": lambda b, _: (b.languages() == (),),
     "agencies": lambda b, _: b.agencies(),
+    "families": lambda b, _: (b.families() == (),),
     "quotes": lambda b, _: b.quotes(),
     "quote": lambda b, _: b.quote(b.quotes().quotes[0].sentence_hash),
     "copied": lambda b, _: b.copied("P1", "P0", DAY),
@@ -136,6 +139,7 @@ IDLE = [
     *(f"SELECT ON dedup.{name}" for name in ("credit_unread", "feed")),
     "EXECUTE ON FUNCTION dedup.changes(text,integer)",
     "EXECUTE ON FUNCTION dedup.journal_triggers()",
+    *(f"EXECUTE ON FUNCTION dedup.{name}(bigint[])" for name in ("origins", "independent_origins")),
 ]
 """Rights that no question needs: for fingerprints not in use at present, and for commands and SQL."""
 

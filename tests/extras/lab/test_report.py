@@ -285,6 +285,14 @@ def test_every_method_has_its_curve_and_its_dot(page: ReportPage) -> None:
     assert sum((attrs.get("class") or "").startswith("dot") for _, attrs in page.tags) == 15
 
 
+def test_the_answer_comes_first_and_long_parts_are_folded(source: str) -> None:
+    shown = re.sub("<details>.*?</details>", "", source[source.index("<body>") :], flags=re.DOTALL)
+    assert shown.index("is best") < shown.index("<h2")
+    assert "Harrow Point" not in shown
+    assert shown.count("<svg") == 2  # the shapes of curves, which are invisible, and the scatter
+    assert "its authors, 2008" not in shown
+
+
 def test_nothing_comes_from_outside(source: str, page: ReportPage) -> None:
     for mark in ("http:", "https:", "//", "url(", "<script", "<link", "<img", "<iframe", "@import"):
         assert mark not in source

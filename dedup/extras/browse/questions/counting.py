@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from datetime import date, datetime, timedelta
 from operator import add
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from dedup.api import checks
 from dedup.base.answer import Answer
@@ -28,6 +28,8 @@ Grouping = Literal["day", "week", "month", "year"]  # Weeks begin on Mondays
 
 # Maximum number of periods, by default and for a requested grouping. Longer ranges get a larger grouping.
 PERIODS, PERIODS_ASKED = 100, 370
+
+_Count = TypeVar("_Count", int, "Marks")
 
 _DAYS_OF = {"day": 1, "week": 7, "month": 28, "year": 365}
 _ZERO = date(2000, 1, 1)
@@ -76,6 +78,7 @@ class Only(Answer):
     publication: str | None = None
     language: str | None = None
     credit: str | None = None  # name of an agency that the article credits
+    family: str | None = None  # owner of the outlet, or of the outlet of which that is an alias
 
     def __post_init__(self) -> None:
         for name, value in self.given.items():
@@ -98,15 +101,22 @@ class Only(Answer):
 
 
 def condition_of(names: Iterable[str]) -> str:
-    """Return SQL that compares named columns with parameters. `credit` is compared with credited agencies."""
-    return " AND ".join(_CREDIT if name == "credit" else f"{name} = %({name})s" for name in names) or "true"
+    """Return SQL that compares named columns with parameters. Agencies and families are looked up."""
+    return " AND ".join(_CONDITIONS.get(name, f"{name} = %({name})s") for name in names) or "true"
 
 
 # A join instead of the sub-select would read all credits. Only an agency that is the source of a text counts.
-_CREDIT = (
-    "(SELECT true FROM dedup.credit WHERE article_id = id AND kind = 'text'"
-    " AND agency_id = (SELECT g.id FROM dedup.agency g WHERE g.name = %(credit)s) OFFSET 0)"
-)
+_CONDITIONS = {
+    "credit": (
+        "(SELECT true FROM dedup.credit WHERE article_id = id AND kind = 'text'"
+        " AND agency_id = (SELECT g.id FROM dedup.agency g WHERE g.name = %(credit)s) OFFSET 0)"
+    ),
+    "family": (
+        "(SELECT coalesce(t.family, o.family) = %(family)s FROM dedup.outlet o"
+        " LEFT JOIN dedup.outlet t ON t.name = o.alias_of"
+        ' WHERE o.name = publication COLLATE "C" OFFSET 0)'
+    ),
+}
 
 # SQL that computes the fields of `Marks` from counts by mark (`tally` in questions.sql).
 COUNTS = ", ".join(
@@ -201,17 +211,7 @@ def figures(
     first, last = first or min(marks_of, default=None), last or max(marks_of, default=None)
     if first and of["first"] and of["counted_from"]:
         first = max(first, of["counted_from"].date())
-    chosen = _chosen(first, last, by)
-    periods: dict[date, Marks] = {}
-    if first is not None and last is not None:
-        at, end = start_of(first, chosen), start_of(last, chosen)
-        periods[at] = Marks()
-        while at < end:
-            at = _next(at, chosen)
-            periods[at] = Marks()
-    for day, marks in marks_of.items():
-        start = start_of(day, chosen)
-        periods[start] = periods.get(start, Marks()) + marks
+    chosen, periods = by_period(marks_of, Marks(), first, last, by)
     return {
         **of,
         "marks": sum(periods.values(), undated),
@@ -219,8 +219,26 @@ def figures(
         "credited": credits[0],
         "credits": tuple(CreditCount(*row) for row in credits[1] or []),
         "by": chosen,
-        "periods": tuple(PeriodMarks(start, periods[start]) for start in sorted(periods)),
+        "periods": tuple(PeriodMarks(start, marks) for start, marks in periods.items()),
     }
+
+
+def by_period(
+    of: Mapping[date, _Count], none: _Count, first: date | None, last: date | None, by: Grouping | None
+) -> tuple[Grouping, dict[date, _Count]]:
+    """Add up counts of days from `first` to `last`; return the length of periods, and counts by first day."""
+    chosen = _chosen(first, last, by)
+    periods: dict[date, _Count] = {}
+    if first is not None and last is not None:
+        at, end = start_of(first, chosen), start_of(last, chosen)
+        periods[at] = none
+        while at < end:
+            at = _next(at, chosen)
+            periods[at] = none
+    for day, count in of.items():
+        start = start_of(day, chosen)
+        periods[start] = periods.get(start, none) + count
+    return chosen, dict(sorted(periods.items()))
 
 
 def _chosen(first: date | None, last: date | None, by: Grouping | None) -> Grouping:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 
 from dedup.base.answer import Answer
 from dedup.base.times import from_microseconds
+from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
+from dedup.extras.browse.questions import reading
 from dedup.extras.browse.questions.counting import COUNTED, Figures, Grouping, Marks, Only, counted, figures
 from dedup.extras.browse.questions.reading import LABEL, ArticleLine, StoryLine, cut, lines_of, rows_of
+from dedup.store.stories import StoryOrigin, known
 
 _sql = Statements("extras/browse/questions/questions")
 
 LISTED = 10  # Maximum number of stories in a list
 OUTLETS, TROUBLES, EXAMPLES = 20, 20, 5  # Maximum numbers of outlets, of troubles, of examples per trouble
+FILTERED = 10_000  # Maximum number of articles read to find the nearest day of a language or a credit
 SPREAD_OUTLETS = 3  # Number of other outlets that a story must reach to be listed as fast
 
 
@@ -26,6 +30,7 @@ class OutletMarks(Answer):
 
     publication: str | None  # None: articles without an outlet
     marks: Marks
+    family: str | None  # owner of the outlet, if known
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +65,29 @@ class Day(Figures):
     troubles: tuple[Trouble, ...]
 
 
-def newest_day(cursor: Cursor) -> date | None:
-    """Return the day of the newest article in UTC, without undated and future articles; None without any."""
-    row = cursor.execute(_sql("newest_day"), {"limit": COUNTED}).fetchone()
+def newest_day(cursor: Cursor, /, **only: str | None) -> date | None:
+    """Return the day of the newest article in UTC, without undated and future articles; None without any.
+
+    `only`: publication, language and credit of the article, if given.
+    """
+    return _nearest_day(cursor, "<", datetime.now(UTC), Only(**only))
+
+
+def days_beside(
+    cursor: Cursor, /, first: date, last: date, **only: str | None
+) -> tuple[date | None, date | None]:
+    """Return the nearest days with dated articles, before `first` and after `last`, of `only` these."""
+    wanted = Only(**only)
+    return (
+        _nearest_day(cursor, "<", reading.moment(first), wanted),
+        _nearest_day(cursor, ">=", reading.after(last), wanted),
+    )
+
+
+def _nearest_day(cursor: Cursor, side: str, time: datetime, only: Only) -> date | None:
+    parts = {"side": side, "direction": "DESC" if side == "<" else "ASC", "known": known("a"), **only.parts}
+    values = {"time": time, "limit": FILTERED if only.given else COUNTED, **only.given}
+    row = cursor.execute(_sql("nearest_day", **parts), values).fetchone()
     return row[0].date() if row else None
 
 
@@ -75,6 +100,7 @@ def day(
     publication: str | None = None,
     language: str | None = None,
     credit: str | None = None,
+    family: str | None = None,
     rows: int | None = None,
 ) -> Day:
     """Return counts and lists for a day, for a range (both days included) or, without days, for the corpus.
@@ -87,7 +113,7 @@ def day(
         cursor,
         "day",
         (first, last),
-        Only(publication, language, credit),
+        Only(publication, language, credit, family),
         {"listed": rows_of(rows, LISTED), "outlets": rows_of(rows, OUTLETS)}
         | {"troubles": rows_of(rows, TROUBLES), "examples": EXAMPLES, "spread": SPREAD_OUTLETS},
         publication=LABEL.format("publication"),
@@ -97,15 +123,19 @@ def day(
     ids = {story[0] for story in stories} | {id for trouble in troubles or [] for id in trouble[3]}
     lines = lines_of(cursor, ids)
     by_hour = dict(hours or [])
+    names = [row[0] for row in outlets or [] if row[0] is not None]
+    families = dict(cursor.execute(_sql("families"), {"names": names}).fetchall())
     return Day(
         **figures(found, tally, credits, by),
         hours=tuple(by_hour.get(hour, 0) for hour in range(24)),
         no_hour=by_hour.get(None, 0),
-        outlets=tuple(OutletMarks(cut(name), Marks(*counts)) for name, _, *counts in outlets or []),
+        outlets=tuple(
+            OutletMarks(cut(name), Marks(*counts), families.get(name)) for name, _, *counts in outlets or []
+        ),
         other_outlets=max(0, outlets[0][1] - len(outlets)) if outlets else 0,
         languages=tuple(LanguageMarks(cut(name), Marks(*counts)) for name, *counts in languages or []),
-        biggest=stories_of(biggest, lines),
-        fastest=stories_of(fastest, lines),
+        biggest=stories_of(cursor, biggest, lines),
+        fastest=stories_of(cursor, fastest, lines),
         troubles=tuple(
             Trouble(kind, cut(reason), articles, tuple(lines[id] for id in examples if id in lines))
             for kind, reason, articles, examples in troubles or []
@@ -113,12 +143,18 @@ def day(
     )
 
 
-def stories_of(rows: list[list[Any]] | None, lines: dict[int, ArticleLine]) -> tuple[StoryLine, ...]:
+def stories_of(
+    cursor: Cursor, rows: list[list[Any]] | None, lines: dict[int, ArticleLine]
+) -> tuple[StoryLine, ...]:
     """Make stories from rows: id of the original, then fields of `StoryLine`, with times in microseconds."""
+    if not rows:
+        return ()
+    told = cursor.execute(_sql("origins"), {"ids": bigints([row[0] for row in rows])}).fetchall()
+    origins = {id: StoryOrigin(kind, cut(name)) for id, kind, name in told}
     found = []
-    for id, copies, outlets, last_at, reached in rows or []:
+    for id, copies, outlets, last_at, reached in rows:
         if id in lines:
             spread = None if reached is None else timedelta(microseconds=reached)
             last = None if last_at is None else from_microseconds(last_at)
-            found.append(StoryLine(lines[id], copies, outlets, last, spread))
+            found.append(StoryLine(lines[id], copies, outlets, last, spread, origins.get(id)))
     return tuple(found)

@@ -1,4 +1,4 @@
-"""Show who copies whom: a matrix of outlets, the copies behind a cell of the matrix, and a single outlet."""
+"""Show who copies whom: pairs of outlets, the copies behind a pair, and a single outlet."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from dedup.store.stories import delay, known
 
 _sql = Statements("extras/browse/questions/questions")
 
-MATRIX_OUTLETS = 40  # Maximum number of outlets in the matrix: the outlets that copy or are copied most
+PAIRS = 200  # Maximum number of pairs in each of the two lists: the pairs with the most copies
+TIED = 100  # Maximum number of outlets in pairs whose first is unknown; a story of n outlets has n² / 2 pairs
 CELL_PAGE = 50  # Maximum number of copies on a page
 CELL_SCANNED = 5_000  # Maximum number of articles of the copying outlet that are read for a page
 
@@ -43,16 +44,17 @@ class Cell(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix(Counted):
+class CopiedOutlets(Counted):
     """Numbers of copies that appeared in a range of days, by copying outlet and outlet of the original."""
 
-    copies: int  # all counted duplicates: the sum of `cells`, `other`, `unknown` and `undated`
-    outlets: tuple[str, ...]  # outlets of the matrix, the outlet with the most copies first
-    cells: tuple[Cell, ...]  # pairs of `outlets` with copies, the most copies first
-    other: int  # copies of or by an outlet that is missing in `outlets`
+    copies: int  # all counted duplicates: the sum of `cells`, `other`, `own`, `unknown` and `undated`
+    cells: tuple[Cell, ...]  # pairs of different outlets, the most copies first
+    pairs: int  # number of such pairs, of which `cells` are the first
+    other: int  # copies of pairs that are missing in `cells`
+    own: int  # copies that an outlet made of its own articles
     unknown: int  # copies where the outlet of the copy or the original is unknown
     undated: int  # copies if it is unknown whether copy or original came first
-    shared: tuple[Cell, ...]  # pairs of `outlets` whose first is unknown, the most stories first
+    shared: tuple[Cell, ...]  # pairs whose first is unknown, the most stories first
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,28 +82,29 @@ def outlets(
     publication: str | None = None,
     language: str | None = None,
     credit: str | None = None,
+    family: str | None = None,
     rows: int | None = None,
-) -> Matrix:
-    """Return the matrix of copies between outlets.
+) -> CopiedOutlets:
+    """Return the numbers of copies between outlets.
 
-    `first`, `last`: as in `day`. `rows`: the maximum number of outlets. The other arguments filter the
+    `first`, `last`: as in `day`. `rows`: the maximum number of pairs. The other arguments filter the
     copies. Raises InputError for a range that ends before it begins.
     """
-    found, (copies, unknown, undated, names, cells, shared) = counted(
+    found, (copies, unknown, undated, own, pairs, cells, shared) = counted(
         cursor,
         "outlets",
         (first, last),
-        Only(publication, language, credit),
-        {"outlets": rows_of(rows, MATRIX_OUTLETS)},
+        Only(publication, language, credit, family),
+        {"pairs": rows_of(rows, PAIRS), "tied": TIED},
     )
     shown = tuple(
         Cell(copier, original, count, timedelta(seconds=seconds))
         for copier, original, count, seconds in cells or []
     )
-    other = copies - unknown - undated - sum(cell.copies for cell in shown)
-    counts = {"copies": copies, "other": other, "unknown": unknown, "undated": undated}
+    other = copies - unknown - undated - own - sum(cell.copies for cell in shown)
+    counts = {"copies": copies, "other": other, "own": own, "unknown": unknown, "undated": undated}
     ties = tuple(Cell(one, other, stories, None) for one, other, stories in shared or [])
-    return Matrix(**found, **counts, outlets=tuple(names), cells=shown, shared=ties)
+    return CopiedOutlets(**found, **counts, pairs=pairs, cells=shown, shared=ties)
 
 
 def copied(
@@ -114,10 +117,11 @@ def copied(
     *,
     language: str | None = None,
     credit: str | None = None,
+    family: str | None = None,
     rows: int | None = None,
 ) -> CopiedPage:
-    """Return a page of the copies of a cell of the matrix; raise InputError for a wrong range or `after`."""
-    only = Only(checks.text("copier", copier), language, credit)
+    """Return a page of the copies that an outlet made of another; raise InputError for a wrong argument."""
+    only = Only(checks.text("copier", copier), language, credit, family)
     since, until = reading.page_of_days(first, first if last is None else last, after)
     page = rows_of(rows, CELL_PAGE)
     given = {"original": checks.text("original", original), "limit": CELL_SCANNED, "page": page + 1}
@@ -178,6 +182,7 @@ def outlet(
     by: Grouping | None = None,
     language: str | None = None,
     credit: str | None = None,
+    family: str | None = None,
     rows: int | None = None,
 ) -> OutletPage:
     """Return the counts and partners of an outlet, empty if it is unknown. For the arguments see `day`."""
@@ -185,7 +190,7 @@ def outlet(
         cursor,
         "outlet",
         (first, last),
-        Only(checks.text("publication", publication), language, credit),
+        Only(checks.text("publication", publication), language, credit, family),
         {"copied": COUNTED, "partners": rows_of(rows, PARTNERS)}
         | {"listed": rows_of(rows, LISTED), "outlets": rows_of(rows, OUTLETS)},
         label=LABEL.format("other"),
@@ -197,7 +202,7 @@ def outlet(
         **_partners(sides or [], "by", "copied_by"),
         copied_counted=copied,
         more_copied=read == COUNTED,
-        biggest=stories_of(biggest, lines),
+        biggest=stories_of(cursor, biggest, lines),
     )
 
 
@@ -220,6 +225,11 @@ def names(cursor: Cursor) -> tuple[str, ...]:
 def agencies(cursor: Cursor) -> tuple[str, ...]:
     """Return the sorted names of the agencies that articles can credit."""
     return _named(cursor, "agency_names")
+
+
+def families(cursor: Cursor) -> tuple[str, ...]:
+    """Return the sorted names of the families of outlets."""
+    return _named(cursor, "family_names")
 
 
 def languages(cursor: Cursor) -> tuple[str, ...]:

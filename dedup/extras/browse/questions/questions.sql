@@ -196,9 +196,32 @@ AND NOT EXISTS (SELECT FROM dedup.judgement j WHERE j.source_id = least(a.source
 SELECT horizon, pg_database_size(current_database()), ARRAY(SELECT name FROM dedup.attachment ORDER BY id)
 FROM dedup.corpus_state
 
+-- name: hits
+-- Count articles by outlet, language, credited agency, family and day; longer names are cut.
+WITH hit AS MATERIALIZED (
+    SELECT a.* FROM unnest(%(ids)s::bigint[]) AS given (id)
+    CROSS JOIN LATERAL (
+        SELECT id, publication, language, known_at FROM dedup.marked_article WHERE id = given.id OFFSET 0) AS a
+), credited AS (
+    SELECT DISTINCT h.id, g.name FROM hit h
+    CROSS JOIN LATERAL (
+        SELECT agency_id FROM dedup.credit WHERE article_id = h.id AND kind = 'text' OFFSET 0) AS k
+    CROSS JOIN LATERAL (SELECT name FROM dedup.agency WHERE id = k.agency_id OFFSET 0) AS g
+)
+SELECT kind, value, count(*) FROM (
+    SELECT 'publication' AS kind, left(publication, 1000) AS value FROM hit
+    UNION ALL SELECT 'language', left(language, 1000) FROM hit
+    UNION ALL SELECT 'credit', name FROM credited
+    UNION ALL SELECT 'family', coalesce(t.family, o.family) FROM hit
+    JOIN dedup.outlet o ON o.name = publication COLLATE "C" LEFT JOIN dedup.outlet t ON t.name = o.alias_of
+    UNION ALL SELECT 'day', (known_at AT TIME ZONE 'UTC')::date::text FROM hit) AS found
+WHERE value IS NOT NULL GROUP BY kind, value ORDER BY count(*) DESC, value COLLATE "C"
+
 -- name: in_order
--- Read the newest articles that fulfil a condition.
-SELECT at, id FROM (${scanned}) AS found WHERE ${condition} LIMIT %(page)s
+-- Read the newest articles that fulfil a condition, and the last article that is read; the last column tells which.
+SELECT at, id, (${condition}) IS TRUE, place = %(limit)s
+FROM (SELECT *, row_number() OVER () AS place FROM (${scanned}) AS scanned) AS found
+WHERE (${condition}) OR place = %(limit)s LIMIT %(page)s
 
 -- name: in_order_until
 -- Return the oldest article read for a page, if the maximum number was read: the next page continues after it.
@@ -218,12 +241,18 @@ SELECT ${judgement_columns} FROM dedup.judged_pair WHERE source_id = %(a)s AND o
 ORDER BY judged_at DESC, judged_by LIMIT %(limit)s
 
 -- name: lines
--- Read articles for a list, with long labels cut.
+-- Read articles for a list, with long labels cut. Of articles without a title, also read the common sentences and the
+-- beginning.
 SELECT a.id, a.source_id, left(a.title, %(characters)s), left(a.publication, %(characters)s),
        coalesce(published_at, added_at), a.known_at IS NOT NULL, a.status, a.stale, a.archived, o.source_id, a.score,
        left(a.reason, %(characters)s),
        (SELECT count(*) FROM (SELECT FROM dedup.article_mark WHERE duplicate_of = a.id LIMIT %(copies)s) AS copy),
        CASE WHEN length(a.url) <= %(longest)s THEN a.url END, a.correction,
+       CASE WHEN btrim(coalesce(a.title, '')) = '' THEN ARRAY(
+           SELECT example FROM (SELECT unnest(sentence_hashes[1:%(sentences)s::integer]) AS hash
+                                FROM dedup.fingerprint WHERE article_id = a.id OFFSET 0) AS s
+           CROSS JOIN LATERAL (SELECT example FROM dedup.common_sentence WHERE sentence_hash = hash OFFSET 0) AS c
+           WHERE example IS NOT NULL) END,
        CASE WHEN btrim(coalesce(a.title, '')) = '' THEN left(a.text, %(beginning)s) END
 FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (SELECT * FROM dedup.marked_article WHERE id = given.id OFFSET 0) AS a
@@ -231,15 +260,17 @@ LEFT JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = a.duplicate_of
 
 -- name: matching
 -- Find articles in the index of words, days and outlets. The last column is false if another condition does not hold.
-SELECT at, id, at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition}
-FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
+SELECT dated, at, id,
+       at >= %(since)s AND at < %(end)s AND (dated, at, id) < (%(dated)s, %(until)s, %(before)s) AND ${condition}
+FROM (SELECT *, coalesce(published_at, added_at) AS at, (known_at IS NOT NULL)::integer AS dated
+      FROM dedup.marked_article
       WHERE ${indexed} @@ (plainto_tsquery('simple', ${words}) && %(marks)s::text::tsquery)
       LIMIT %(limit)s) AS found
 
 -- name: named
 -- Find the articles with an address or a source_id, the newest first. OFFSET 0 stops the planner from walking the
 -- index of times instead.
-SELECT at, id
+SELECT %(dated)s::integer, at, id
 FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
       WHERE ${column} = %(value)s LIMIT %(limit)s OFFSET 0) AS found
 WHERE at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition} ORDER BY at DESC, id DESC LIMIT %(page)s
@@ -251,19 +282,21 @@ WHERE (coalesce(published_at, added_at), id) < (%(until)s, %(before)s)
   AND coalesce(published_at, added_at) >= %(since)s
 ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT 1
 
--- name: newest_day
--- Read the time of the newest dated article that is not in the future, among a limited number of articles.
+-- name: nearest_day
+-- Read the time of the nearest dated article on one side of a time, among a limited number of articles. `side`: `<`
+-- or `>=`. `direction`: DESC or ASC.
 SELECT at FROM (
-    SELECT known_at AS at FROM dedup.marked_article WHERE coalesce(published_at, added_at) <= now()
-    ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT %(limit)s) AS newest
-WHERE at IS NOT NULL LIMIT 1
+    SELECT ${known} AS at, a.id, publication, language FROM dedup.article a
+    WHERE ${of_outlet} AND coalesce(published_at, added_at) ${side} %(time)s
+    ORDER BY coalesce(published_at, added_at) ${direction}, a.id ${direction} LIMIT %(limit)s) AS beside
+WHERE at IS NOT NULL AND ${only} LIMIT 1
 
 -- name: of_outlet
 -- Keep the articles of an outlet. The index of outlets has the same expression, so that Postgres can use the index.
 left(publication, 100) COLLATE "C" = left(%(publication)s, 100) AND publication IS NOT NULL
 
 -- name: outlets
--- Count who copied whom among the newest articles of a range: totals, and the outlets with the most copies.
+-- Count who copied whom among the newest articles of a range: totals, and the pairs of outlets with the most copies.
 WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
     SELECT id, status, publication, known_at, duplicate_of FROM read
     WHERE duplicate_of IS NOT NULL AND ${only} AND ${dated}
@@ -278,26 +311,24 @@ WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
     SELECT copier, original, count(*) AS copies,
            percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM delay)::double precision) AS median_delay
     FROM copy WHERE copier IS NOT NULL AND original IS NOT NULL AND delay > interval '0' GROUP BY copier, original
-), outlet AS MATERIALIZED (
-    SELECT name, sum(copies) AS copies FROM (
-        SELECT copier AS name, copies FROM cell
-        UNION ALL SELECT original, copies FROM cell WHERE original <> copier
-        UNION ALL SELECT name, count(*) FROM maybe GROUP BY name) AS side
-    GROUP BY name ORDER BY sum(copies) DESC, name COLLATE "C" LIMIT %(outlets)s
+), tied AS MATERIALIZED (  -- outlets that may have been the first of the most stories
+    SELECT name FROM maybe GROUP BY name ORDER BY count(*) DESC, name COLLATE "C" LIMIT %(tied)s
 ), tie AS MATERIALIZED (
     SELECT a.name AS one, b.name AS other, count(*) AS stories
     FROM maybe a JOIN maybe b ON b.story_id = a.story_id AND b.name COLLATE "C" > a.name COLLATE "C"
-    WHERE a.name = ANY (ARRAY(SELECT name FROM outlet)) AND b.name = ANY (ARRAY(SELECT name FROM outlet))
+    WHERE a.name = ANY (ARRAY(SELECT name FROM tied)) AND b.name = ANY (ARRAY(SELECT name FROM tied))
     GROUP BY a.name, b.name
+    ORDER BY count(*) DESC, a.name COLLATE "C", b.name COLLATE "C" LIMIT %(pairs)s
 ), shown AS MATERIALIZED (
-    SELECT copier, original, copies, median_delay FROM cell
-    WHERE copier = ANY (ARRAY(SELECT name FROM outlet)) AND original = ANY (ARRAY(SELECT name FROM outlet))
+    SELECT * FROM cell WHERE copier <> original
+    ORDER BY copies DESC, copier COLLATE "C", original COLLATE "C" LIMIT %(pairs)s
 )
 SELECT ${read_and_earliest},
     (SELECT count(*) FROM copy),
     (SELECT count(*) FROM copy WHERE (copier IS NULL OR original IS NULL) AND delay > interval '0'),
     (SELECT count(*) FROM copy WHERE (delay > interval '0') IS NOT TRUE),
-    ARRAY(SELECT name FROM outlet ORDER BY copies DESC, name COLLATE "C"),
+    (SELECT coalesce(sum(copies), 0)::bigint FROM cell WHERE copier = original),
+    (SELECT count(*) FROM cell WHERE copier <> original),
     (SELECT jsonb_agg(jsonb_build_array(copier, original, copies, median_delay)
                       ORDER BY copies DESC, copier COLLATE "C", original COLLATE "C") FROM shown),
     (SELECT jsonb_agg(jsonb_build_array(one, other, stories)
@@ -372,6 +403,20 @@ SELECT name FROM outlet WHERE length(name) < 100 LIMIT %(limit)s
 -- name: agency_names
 -- List the agencies that articles can credit.
 SELECT name FROM dedup.agency ORDER BY name LIMIT %(limit)s
+
+-- name: family_names
+-- List the families of outlets.
+SELECT DISTINCT family FROM dedup.outlet WHERE family IS NOT NULL ORDER BY family LIMIT %(limit)s
+
+-- name: families
+-- Read the families of outlets.
+SELECT o.name, coalesce(t.family, o.family) FROM dedup.outlet o LEFT JOIN dedup.outlet t ON t.name = o.alias_of
+WHERE o.name = ANY (%(names)s::text[])
+
+-- name: origins
+-- Read who stands behind the text of each story.
+SELECT given.id, o.kind, o.name FROM unnest(%(ids)s::bigint[]) AS given (id)
+CROSS JOIN LATERAL (SELECT kind, name FROM dedup.story_origin WHERE story_id = given.id OFFSET 0) AS o
 
 -- name: language_names
 -- List the languages of the newest articles.

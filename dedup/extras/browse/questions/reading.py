@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -158,6 +159,7 @@ class StoryLine(Answer):
     # Time from the original until `SPREAD_OUTLETS` other outlets had a copy; None if fewer outlets had a copy
     # or the original is not counted.
     reached: timedelta | None
+    origin: StoryOrigin | None  # who stands behind the text
 
     @property
     def lasted(self) -> timedelta | None:
@@ -176,6 +178,9 @@ class CopyLine(Answer):
     containment: float | None
 
 
+FURNITURE = 30  # Maximum number of sentences at the beginning of an untitled text that are skipped if common
+LEAST = 20  # Minimum number of characters of the sentence that names an untitled article
+
 LABEL = f"left({{}}, {LABEL_CHARACTERS + 1})"  # SQL; the extra character tells `cut` that the text is longer
 
 _LABELS = (1, 2, 10)  # Indexes of title, publication and reason in a row of the statement `lines`
@@ -184,17 +189,27 @@ _LABELS = (1, 2, 10)  # Indexes of title, publication and reason in a row of the
 def lines_of(cursor: Cursor, ids: Collection[int]) -> dict[int, ArticleLine]:
     found: dict[int, list[Any]] = {}
     given = {"ids": bigints(list(ids)), "characters": LABEL_CHARACTERS + 1, "copies": LINE_COPIES}
-    given |= {"longest": LINK_CHARACTERS, "beginning": BEGINNING}
-    for id, *values in cursor.execute(_sql("lines"), given).fetchall():
+    given |= {"longest": LINK_CHARACTERS, "beginning": BEGINNING, "sentences": FURNITURE}
+    for id, *values, common, start in cursor.execute(_sql("lines"), given).fetchall():
         for place in _LABELS:
             values[place] = cut(values[place])
-        values[-1] = values[-1] and first_words(values[-1])
-        found[id] = values
+        found[id] = [*values, start and first_words(_first_sentence(start, common))]
     # Attached articles have no text in dedup.article: their texts are in the attached tables.
     others = find_first_words(cursor, ((row[0], row[1]) for row in found.values() if row[-1] is None))
     for values in found.values():
         values[-1] = values[-1] or others.get(values[0])
     return {id: ArticleLine(*values) for id, values in found.items()}
+
+
+def _first_sentence(start: str, common: Sequence[str]) -> str:
+    """Return the first sentence of a text that is no common sentence, or the text if it has no other."""
+    words = (r"\W+".join(re.findall(r"\w+", sentence)) for sentence in common)
+    furniture = "|".join(sorted(filter(None, words), key=len, reverse=True))
+    for part in re.split(rf"(?:{furniture})\W*", start, flags=re.IGNORECASE) if furniture else [start]:
+        if len(part.strip()) >= LEAST:
+            sentence = re.match(rf".{{{LEAST},}}?[.!?](?=\s)", part.strip(), re.DOTALL)
+            return sentence[0] if sentence else part
+    return start
 
 
 def cut(label: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Search articles by words, outlet, date, address or source_id, the newest first, page by page.
+"""Search articles by words, outlet, date, address or source_id, the newest first, undated articles last.
 
 A search by words needs the index that `dedup init --search` makes (`word_index.py`).
 """
@@ -6,23 +6,26 @@ A search by words needs the index that `dedup init --search` makes (`word_index.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
+from dedup.base.folding import folded
 from dedup.base.schema import program
 from dedup.base.verdict import StatusName
+from dedup.base.words import heading
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
 from dedup.db.rendering import schema_of
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
-from dedup.extras.browse.questions.counting import Only, condition_of
-from dedup.extras.browse.questions.reading import ArticleLine, lines_of, paged, rows_of
+from dedup.extras.browse.questions.counting import Grouping, Only, by_period, condition_of
+from dedup.extras.browse.questions.reading import LABEL_CHARACTERS, ArticleLine, lines_of, paged, rows_of
 from dedup.store.stories import known
 from dedup.store.word_index import (
     FOLDED,
@@ -43,18 +46,21 @@ FEW = 2_000  # Maximum number of hits that are all read; with more hits, only th
 STEPS = 60  # Maximum number of days, or blocks of days, read for a page
 SNIPPET_FROM = 20_000  # Number of characters at the beginning of a text in which a snippet is looked for
 AROUND = 120  # Maximum number of characters of a snippet before the word, and also after the word
+PLACES = 3  # Maximum number of places of a text in a snippet
+HITS = 1_000  # Articles found are counted up to this number
+FACETS = 12  # Maximum number of outlets, of languages and of agencies by which the found articles are counted
 GIVEN = FOLDED.format("%(words)s::text")  # SQL: the words without accents, as in the index
 
-Position = tuple[datetime, int]  # Time and id of an article, by which results are ordered
+Position = tuple[int, datetime, int]
+"""An article's place in the order of results: 1 if it is dated, else 0; its time; its id."""
 
 
 @dataclass(frozen=True, slots=True)
-class Snippet(Answer):
-    """A piece of a text around the first hit of a search."""
+class Piece(Answer):
+    """A part of a text: words of the search, or the text between them."""
 
-    before: str = field(repr=False)
-    word: str = field(repr=False)
-    behind: str = field(repr=False)
+    text: str = field(repr=False)
+    hit: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +68,32 @@ class Found(Answer):
     """An article that a search found."""
 
     article: ArticleLine
-    snippet: Snippet | None  # None for a search without words, or if only the title has the words
+    heading: tuple[Piece, ...]
+    snippet: tuple[Piece, ...]  # empty for a search without words, or if only the title has the words
+
+
+@dataclass(frozen=True, slots=True)
+class Hits(Answer):
+    """Counts of the found articles, or of the newest of them."""
+
+    articles: int  # number of articles, counted up to `HITS`
+    more: bool  # there are or may be more articles
+    counted: int  # number of articles that the other fields count
+    undated: int
+    by: Grouping  # length of each of `periods`
+    periods: tuple[tuple[date, int], ...]  # first day and articles, the earliest first
+    # Field of the search -> (value, articles), the value with the most articles first
+    facets: dict[str, tuple[tuple[str, int], ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Answer):
     """A page of found articles."""
 
-    found: tuple[Found, ...]  # the newest first
+    found: tuple[Found, ...]  # the newest first, undated articles last
     after: str | None  # token of the next page; None on the last page
     more: bool  # the search reached a limit: further pages may have articles, even if this page is empty
+    hits: Hits | None = None  # on the first page only
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +102,25 @@ class SearchWanted:
 
     only: Only
     condition: str  # SQL condition, without the range of time
-    values: dict[str, Any]  # parameters of statements
+    given: dict[str, Any]  # parameters of the condition
     since: datetime  # first moment of the range of days
-    until: Position  # only articles before this position are found
-    page: int  # maximum number of articles on a page
+    end: datetime  # first moment after the range of days
+    until: Position  # only articles after this position in the order of results are found
+    begins: bool  # `until` is the beginning of the results
+    most: int  # maximum number of articles to find
+    phases: tuple[bool, ...]  # dated articles are found first, then undated ones
+
+    @property
+    def values(self) -> dict[str, Any]:
+        dated, until, before = self.until
+        days = {"since": self.since, "end": self.end}
+        return {**self.given, **days, "dated": dated, "until": until, "before": before}
+
+    def phase(self, dated: bool) -> SearchWanted:
+        """Return the part of the search that finds dated or undated articles."""
+        condition = f"{self.condition} AND ({known('found')}) IS {'NOT ' if dated else ''}NULL"
+        until = self.until if self.until[0] == dated else (int(dated), self.end, 0)
+        return replace(self, condition=condition, until=until)
 
 
 def search(
@@ -93,6 +130,7 @@ def search(
     publication: str | None = None,
     language: str | None = None,
     credit: str | None = None,
+    family: str | None = None,
     status: StatusName | None = None,
     dated: bool | None = None,
     first: date | None = None,
@@ -102,136 +140,221 @@ def search(
     after: str | None = None,
     rows: int | None = None,
 ) -> Page:
-    """Return the articles that fulfil all conditions, the newest first.
+    """Return the articles that fulfil all conditions, the newest first, undated articles last.
 
     All `words` must be in title or text; case and accents are ignored. The UTC days `first` and `last` are
     included. `dated`: only articles with (True) or without (False) a plausible publication time. `rows`: list
-    up to this many articles, without snippets. Raises InputError without word index or for a wrong `after`.
+    up to this many articles, without snippets and counts. Raises InputError without word index or for a wrong
+    `after`.
     """
     for name, value in (("words", words), ("url", url), ("source_id", source_id)):
         checks.optional(checks.text, name, value)
     if words is not None and len(words) > WORDS_CHARACTERS:
         raise InputError(f"search for at most {WORDS_CHARACTERS:,} characters")
-    only, (since, until) = Only(publication, language, credit), reading.page_of_days(first, last, after)
+    only, (since, end) = Only(publication, language, credit, family), reading.days(first, last)
     named = {"status": status, "url": url, "source_id": source_id}
     given = {name: value for name, value in named.items() if value is not None} | only.given
-    condition = condition_of(given)
-    if dated is not None:
-        condition += f" AND ({known('found')}) IS {'NOT ' if dated else ''}NULL"
-    values = {**given, "since": since, "until": until[0], "before": until[1]}
-    what = SearchWanted(only, condition, values, since, until, rows_of(rows, SEARCH_PAGE))
-    goes_on: Position | None = None
+    size, counting = rows_of(rows, SEARCH_PAGE), rows is None and after is None
+    until: Position = (1, end, 0)
+    if after is not None:
+        flag, time, id = reading.position(after, int, datetime, int)
+        until = (int(flag > 0), *min((end, 0), (time, id)))
+    phases = tuple(one for one in ((True, False) if dated is None else (dated,)) if one <= until[0])
+    most = max(size, HITS) if counting else size
+    what = SearchWanted(only, condition_of(given), given, since, end, until, after is None, most, phases)
     if words is not None:
         if not index_is_complete(cursor):
             command = f"{program(schema_of(cursor))} init --search"
             raise InputError(f"words cannot be searched yet: run `{command}` to make the index")
         # Only bitmap scans can read the GIN index of words; other index scans would walk the index of times.
         reading.allow(cursor, bitmapscan=True, indexscan=False, indexonlyscan=False)
-        positions, goes_on = _with_words(cursor, what, words)
+        part = _with_words(cursor, what, words, size)
         reading.allow(cursor, bitmapscan=False, indexscan=True, indexonlyscan=True)
     elif source_id is not None or url is not None:
-        positions = _named(cursor, what, "url" if source_id is None else "source_id")
+        part = _in_phases(what, lambda wanted: _named(cursor, wanted))
     else:
-        positions, goes_on = _in_order(cursor, what)
-    page, final = paged(positions, what.page)
-    shown = [id for _, id in page]
+        part = _in_phases(what, lambda wanted: _in_order(cursor, wanted))
+    page, final = paged(part.positions, size)
+    shown = [id for _, _, id in page]
     lines = lines_of(cursor, shown)
-    snippets = _snippets(cursor, shown, words) if words and rows is None else {}
+    pattern = pattern_of(words) if words and rows is None else None
+    snippets = _snippets(cursor, shown, pattern) if pattern else {}
     return Page(
-        tuple(Found(lines[id], snippets.get(id)) for id in shown if id in lines),
-        reading.token(*place) if (place := final or goes_on) else None,
-        more=goes_on is not None and final is None,
+        tuple(
+            Found(lines[id], pieces(heading(lines[id]), pattern), snippets.get(id, ()))
+            for id in shown
+            if id in lines
+        ),
+        reading.token(*goes_on) if (goes_on := final or part.goes_on) else None,
+        more=part.early and final is None,
+        hits=_hits(cursor, part) if counting else None,
     )
 
 
-def _named(cursor: Cursor, what: SearchWanted, column: str) -> list[Position]:
+class Part(NamedTuple):
+    """Found articles, and where to continue if a limit stopped the search."""
+
+    positions: list[Position]
+    goes_on: Position | None = None
+    early: bool = False  # a limit stopped the search
+    more: bool = False  # there are or may be more articles
+    least: int = 0  # number of articles that are known to be found
+
+
+def _in_phases(what: SearchWanted, find: Callable[[SearchWanted], Part]) -> Part:
+    """Find dated articles, then undated ones. If a limit stops the search, continue from there."""
+    positions: list[Position] = []
+    goes_on, early = None, False
+    for dated in what.phases:
+        part = find(what.phase(dated))
+        positions += part.positions
+        early |= part.early
+        goes_on = part.goes_on or (None if positions else goes_on)
+        # If a first page finds no dated article among the many that were read, it shows undated ones at once.
+        if len(positions) > what.most or (goes_on and (positions or not what.begins)):
+            break
+    return Part(positions, goes_on, early, early or len(positions) > what.most)
+
+
+def _hits(cursor: Cursor, part: Part) -> Hits:
+    counted = part.positions[:HITS]
+    rows = cursor.execute(_sql("hits"), {"ids": bigints([id for _, _, id in counted])}).fetchall()
+    facets = {
+        name: Counter({value: articles for kind, value, articles in rows if kind == name})
+        for name in ("publication", "family", "language", "credit", "day")
+    }
+    days = {date.fromisoformat(day): articles for day, articles in facets.pop("day").items()}
+    by, periods = by_period(days, 0, min(days, default=None), max(days, default=None), None)
+    return Hits(
+        articles=max(len(counted), min(part.least, HITS)),
+        more=part.more,
+        counted=len(counted),
+        undated=sum(not dated for dated, *_ in counted),
+        by=by,
+        periods=tuple(periods.items()),
+        # A cut name would find nothing.
+        facets={
+            name: tuple(
+                (value, n) for value, n in found.most_common(FACETS) if len(value) <= LABEL_CHARACTERS
+            )
+            for name, found in facets.items()
+        },
+    )
+
+
+def _named(cursor: Cursor, what: SearchWanted) -> Part:
+    column = "url" if "source_id" not in what.given else "source_id"
     statement = _sql("named", column=column, condition=what.condition)
-    values = {**what.values, "value": what.values[column], "limit": SCANNED, "page": what.page + 1}
-    return [(at, id) for at, id in cursor.execute(statement, values).fetchall()]
+    values = {**what.values, "value": what.given[column], "limit": SCANNED, "page": what.most + 1}
+    return Part(cursor.execute(statement, values).fetchall())
 
 
-def _in_order(cursor: Cursor, what: SearchWanted) -> tuple[list[Position], Position | None]:
+def _in_order(cursor: Cursor, what: SearchWanted) -> Part:
     """Return the newest matching articles. If `SCANNED` articles were read, also return where to continue."""
-    values, outlet = {**what.values, "limit": SCANNED, "page": what.page + 1}, what.only.by_outlet
-    statement = _sql("in_order", condition=what.condition, **outlet)
-    positions = [(at, id) for at, id in cursor.execute(statement, values).fetchall()]
-    if len(positions) > what.page or what.condition == "true":
-        return positions, None
-    ends = cursor.execute(_sql("in_order_until", **outlet), values).fetchone()
-    return positions, (ends[0], ends[1]) if ends else None
+    values, outlet = {**what.values, "limit": SCANNED, "page": what.most + 1}, what.only.by_outlet
+    rows = cursor.execute(_sql("in_order", condition=what.condition, **outlet), values).fetchall()
+    positions = [(what.until[0], at, id) for at, id, holds, _ in rows if holds]
+    if len(positions) > what.most or not (rows and rows[-1][3]):
+        return Part(positions)
+    return Part(positions, (what.until[0], *rows[-1][:2]), early=True)
 
 
-def _with_words(cursor: Cursor, what: SearchWanted, words: str) -> tuple[list[Position], Position | None]:
-    """Return the newest articles with the words. After `STEPS` reads, stop and add where to continue."""
+def _with_words(cursor: Cursor, what: SearchWanted, words: str, size: int) -> Part:
+    """Return the newest articles with the words; of many, only enough for a page of `size` articles."""
     row = cursor.execute(_sql("count_words", words=GIVEN), {"words": words}).fetchone()
     if row is None or not row[0]:
         raise InputError("the search text has no words: give at least one word")
     marks = [] if what.only.publication is None else [mark(what.only.publication)]
-    day = what.since.date()
-    on_a_day = what.until[0] <= reading.after(day)
+    on_a_day = what.end <= reading.after(what.since.date())
     if on_a_day:
-        marks.append(mark(day))
-    # The index has words, days and outlets, but no order. If hits are few, all are read and sorted. Of many
-    # hits, the newest block of days is read; if that block has too many hits, its days are read one by one.
-    found, all_of_them = _matching(cursor, what, words, marks, None if on_a_day else FEW)
+        marks.append(mark(what.since.date()))
+    # The index has words, days and outlets, but no order. If hits are few, all are read and sorted.
+    known_first = what.phase(what.phases[0]) if len(what.phases) == 1 else what
+    found, all_of_them = _matching(cursor, known_first, words, marks, None if on_a_day else FEW)
     if all_of_them:
-        return found[: what.page + 1], None
+        return Part(found, more=len(found) > what.most)
+    few = replace(what, most=size)
+    part = _in_phases(few, lambda wanted: _newest_with_words(cursor, wanted, words, marks))
+    return part._replace(least=len(found))
+
+
+def _newest_with_words(cursor: Cursor, what: SearchWanted, words: str, marks: list[str]) -> Part:
+    """Return the newest of many articles with the words. After `STEPS` reads, stop and say where."""
+    # The newest block of days is read; if that block has too many hits, its days are read one by one.
     positions: list[Position] = []
     until, full = what.until, None
     for _ in range(STEPS):
         newest = _newest(cursor, until, what.since)
-        if newest is None or len(positions) > what.page:
-            return positions, None
+        if newest is None or len(positions) > what.most:
+            return Part(positions)
         number, all_of_them = block(newest.date()), False
         if number != full:
             found, all_of_them = _matching(cursor, what, words, [*marks, mark(number)], FEW)
-            until = block_start(number), 0
+            until = until[0], block_start(number), 0
         if not all_of_them:
             full = number
             found, _ = _matching(cursor, what, words, [*marks, mark(newest.date())], None)
-            until = reading.moment(newest.date()), 0
+            until = until[0], reading.moment(newest.date()), 0
         positions += [position for position in found if not positions or position < positions[-1]]
-    return positions, until
+    return Part(positions, until, early=True)
 
 
 def _matching(
     cursor: Cursor, what: SearchWanted, words: str, marks: list[str], limit: int | None
 ) -> tuple[list[Position], bool]:
-    """Return articles with the words and the index terms `marks`, newest first, and whether these are all."""
+    """Return articles with the words and the index terms `marks`, in order, and whether these are all."""
     quoted = (mark.replace("\\", "\\\\").replace("'", "''") for mark in marks)
     values = {**what.values, "words": words, "marks": " & ".join(f"'{mark}'" for mark in quoted)}
     values |= {"limit": None if limit is None else limit + 1}
     statement = _sql("matching", condition=what.condition, indexed=WORDS, words=GIVEN)
     found = cursor.execute(statement, values).fetchall()
-    positions = sorted(((at, id) for at, id, holds in found if holds), reverse=True)
+    positions = sorted(((dated, at, id) for dated, at, id, holds in found if holds), reverse=True)
     return positions, limit is None or len(found) <= limit
 
 
 def _newest(cursor: Cursor, until: Position, since: datetime) -> datetime | None:
     reading.allow(cursor, indexscan=True, indexonlyscan=True)
-    values = {"until": until[0], "before": until[1], "since": since}
+    values = {"until": until[1], "before": until[2], "since": since}
     row = cursor.execute(_sql("newest"), values).fetchone()
     reading.allow(cursor, indexscan=False, indexonlyscan=False)
     return row[0] if row else None
 
 
-def _snippets(cursor: Cursor, ids: Sequence[int], given: str) -> dict[int, Snippet]:
+def _snippets(cursor: Cursor, ids: Sequence[int], pattern: re.Pattern[str]) -> dict[int, tuple[Piece, ...]]:
     values = {"characters": SNIPPET_FROM, "ids": bigints(list(ids))}
     rows = cursor.execute(_sql("beginnings"), values).fetchall()
-    pattern = pattern_of(given)
-    return {id: snippet for id, text in rows if (snippet := _snippet(text, pattern))}
+    return {id: _snippet(text, pattern) for id, text in rows}
 
 
-def _snippet(text: str, pattern: re.Pattern[str]) -> Snippet | None:
-    hit = pattern.search(text)
-    if hit is None or not hit[0]:
-        return None
-    start, end = hit.span()
-    first, last = max(0, start - AROUND), min(len(text), end + AROUND)
-    before, behind = text[first:start], text[end:last]
-    # A cut may be in the middle of a word; leave out the part of that word.
-    if first:
-        before = "…" + before.partition(" ")[2]
-    if last < len(text):
-        behind = behind.rpartition(" ")[0] + "…"
-    return Snippet(before, hit[0], behind)
+def _snippet(text: str, pattern: re.Pattern[str]) -> tuple[Piece, ...]:
+    """Return the surroundings of the first place of each word, as far as `PLACES` allows."""
+    firsts: dict[str, tuple[int, int]] = {}
+    for hit in pattern.finditer(text):
+        if hit[0]:
+            firsts.setdefault(folded(hit[0]).lower(), hit.span())
+    places: list[list[int]] = []  # begin and end
+    for start, end in sorted(firsts.values()):
+        if places and start <= places[-1][1]:
+            places[-1][1] = end + AROUND
+        elif len(places) < PLACES:
+            places.append([start - AROUND, end + AROUND])
+    found: list[Piece] = []
+    for first, last in places:
+        shown = text[max(0, first) : last]
+        # A cut may be in the middle of a word; leave out the part of that word.
+        if first > 0:
+            shown = "…" + shown.partition(" ")[2]
+        if last < len(text):
+            shown = shown.rpartition(" ")[0] + "…"
+        found += [*([Piece(" ", False)] if found else []), *pieces(shown, pattern)]
+    return tuple(found)
+
+
+def pieces(text: str, pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
+    """Cut a text where words of the search begin and end; without a pattern, return it in one piece."""
+    found, at = [], 0
+    for hit in pattern.finditer(text) if pattern else ():
+        if hit[0]:
+            found += [Piece(text[at : hit.start()], False), Piece(hit[0], True)]
+            at = hit.end()
+    return tuple(piece for piece in (*found, Piece(text[at:], False)) if piece.text)
