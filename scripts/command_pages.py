@@ -1,8 +1,8 @@
-"""Write docs/commands.md, the page of all commands, from the same source as `--help`.
+"""Write docs/commands.md, the page of all commands, and dedup/cli/help.txt, the output of `dedup --help`.
 
     .venv/bin/python scripts/command_pages.py
 
-Change help texts in the code of the commands, not in the page. The page does not depend on the version of
+Change help texts in the code of the commands, not in these files. The page does not depend on the version of
 Python or Typer, nor on the width of a terminal. This script describes exit codes and environment variables;
 the numbers come from the code.
 """
@@ -10,7 +10,10 @@ the numbers come from the code.
 from __future__ import annotations
 
 import enum
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from inspect import cleandoc
@@ -26,6 +29,7 @@ from dedup.cli.main import FAILED, INTERRUPTED, WRONG_USAGE, app
 from dedup.cli.main import program as every_command
 from dedup.cli.read import DIFFERENT
 from dedup.cli.signals import STOPPING
+from dedup.cli.start import LISTING, WIDTH
 from dedup.db.database import URL_VARIABLE
 
 PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
@@ -77,6 +81,16 @@ def page() -> str:
         *(_section(path, command) for path, command in found[1:]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def listing() -> str:
+    """Return the output of `dedup --help`, without colours and without spaces at the ends of lines."""
+    environment = {**os.environ, "COLUMNS": str(WIDTH), "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
+    for name in ("FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TERMINAL_WIDTH"):
+        environment.pop(name, None)
+    code = "from dedup.cli.main import main; main(['--help'])"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True)
+    return "".join(f"{line.rstrip()}\n" for line in done.stdout.decode().splitlines())
 
 
 def _contents(found: list[tuple[str, Any]]) -> Iterator[str]:
@@ -248,3 +262,4 @@ def _table(header: tuple[str, ...], rows: list[Any]) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    LISTING.write_text(listing(), encoding="utf-8")

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from copy import copy
 from difflib import get_close_matches
-from inspect import getdoc
 from signal import SIGINT
 from typing import Annotated, Any
 
@@ -141,7 +140,7 @@ def run(arguments: list[str]) -> int:
     # The old schema is restored at the end, since a process may run several commands on different corpora.
     before = os.environ.get(VARIABLE)
     try:
-        code = program(arguments[:1] or HELP)(arguments, standalone_mode=False, prog_name="dedup")
+        code = program(arguments[:1])(arguments, standalone_mode=False, prog_name="dedup")
         sys.stdout.flush()
     except typer.TyperException as error:
         _say_usage(error)
@@ -196,10 +195,7 @@ def _failed(error: Exception, arguments: list[str]) -> int:
 
 
 def program(named: Sequence[str] = ()) -> typer.Typer:
-    """Return the program with all commands, including plug-ins, or with only the command in `named`.
-
-    If `named` is the option for help, return only what the list of commands shows.
-    """
+    """Return the program with all commands, including plug-ins, or with only the command in `named`."""
     # A call needs only one command, and making all parameters of all commands takes 40 ms.
     made = copy(app)
     made.registered_commands, made.registered_groups = [*app.registered_commands], [*app.registered_groups]
@@ -213,20 +209,6 @@ def program(named: Sequence[str] = ()) -> typer.Typer:
     groups = [group for group in made.registered_groups if group.name in named]
     if commands or groups:
         made.registered_commands, made.registered_groups = commands, groups
-    return _outline(made) if named and named[0] in HELP else made
-
-
-def _outline(whole: typer.Typer) -> typer.Typer:
-    """Return a copy of a program with the help of its commands and groups, but without their parameters."""
-    made = copy(whole)
-    made.registered_commands = list(map(copy, whole.registered_commands))
-    made.registered_groups = list(map(copy, whole.registered_groups))
-    for command in made.registered_commands:
-        command.help, command.callback = command.help or getdoc(command.callback), lambda: None
-    for group in made.registered_groups:
-        group.typer_instance = inner = copy(group.typer_instance)
-        if inner:
-            inner.registered_commands, inner.registered_groups = [], []
     return made
 
 

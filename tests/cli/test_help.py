@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
+from collections.abc import Callable
 from functools import cache
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
+from dedup.base import plugins
 from dedup.base.timeouts import Timeouts
-from dedup.cli import main
+from dedup.cli import main, start
 from dedup.cli.load import load
 from dedup.cli.main import program
 from dedup.files.naming import DEFAULT_FIELDS
@@ -92,6 +96,46 @@ def section(path: str) -> str:
 def test_the_page_of_commands_is_what_the_help_tells() -> None:
     if page() != SCRIPT.page():
         pytest.fail(f"docs/commands.md is not what the help tells; make it again: {SCRIPT.REMAKE}")
+
+
+@pytest.mark.extra("browse", "frames", "judging", "lab", "serve", "spark", "watch")
+def test_the_list_of_commands_is_what_the_help_tells() -> None:
+    if start.LISTING.read_text("utf-8") != SCRIPT.listing():
+        pytest.fail(f"dedup/cli/help.txt is not what the help tells; make it again: {SCRIPT.REMAKE}")
+    assert start._is_listed()
+
+
+@pytest.mark.extra("browse", "frames", "judging", "lab", "serve", "spark", "watch")
+@pytest.mark.parametrize("argument", ["-h", "--help"])
+def test_the_list_of_commands_is_shown_as_it_is(
+    argument: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["dedup", argument])
+    monkeypatch.setattr(main, "main", lambda: pytest.fail("all commands were made"))
+    start.main()
+    assert capsys.readouterr().out == start.LISTING.read_text("utf-8")
+
+
+def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+
+
+def _without_plug_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugins, "declared", lambda _: {})
+
+
+def _with_a_foreign_plug_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    foreign = EntryPoint("watch", "other:watch", "dedup.commands")
+    points = {**plugins.declared("commands"), "watch": foreign}
+    monkeypatch.setattr(plugins, "declared", lambda _: points)
+
+
+@pytest.mark.parametrize("change", [_narrow, _without_plug_ins, _with_a_foreign_plug_in])
+def test_the_list_of_commands_is_made_where_the_file_does_not_fit(
+    change: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(monkeypatch)
+    assert not start._is_listed()
 
 
 def test_the_page_is_the_same_whatever_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,12 +22,12 @@ HEAVY = (
     *("dedup.db", "dedup.attach", "dedup.runs", "dedup.store", "dedup.settling"),
     *("dedup.text", "dedup.api.deduplicator"),
 )
-SECONDS, TRIES = 0.3, 5
-"""CPU time, since machines are shared; the best of some tries. It tells of the
-machine too, so it is run with `-m bench`."""
-
 IMPORT = "import dedup"
 HELP = "from dedup.cli.main import main; main(['--help'])"
+LISTING = "import sys; from dedup.cli.start import main; sys.argv = ['dedup', '--help']; main()"
+SECONDS, TRIES = {IMPORT: 0.3, LISTING: 0.12}, 5
+"""CPU time, since machines are shared; the best of some tries. It tells of the
+machine too, so it is run with `-m bench`."""
 TELL = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
 
 
@@ -85,8 +85,8 @@ def test_no_help_of_any_command_loads_a_database_or_numpy() -> None:
 
 
 @pytest.mark.bench
-@pytest.mark.parametrize("code", [IMPORT, HELP], ids=["import", "help"])
-def test_it_takes_less_than_a_third_of_a_second(code: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("code", SECONDS, ids=["import", "listing"])
+def test_it_takes_little_time(code: str, tmp_path: Path) -> None:
     # Compiled once, as an installed program is, whatever is set where the tests run.
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -94,7 +94,7 @@ def test_it_takes_less_than_a_third_of_a_second(code: str, tmp_path: Path) -> No
     taken = []
     for _ in range(TRIES):
         taken.append(cpu_seconds(code, environment))
-        if taken[-1] < SECONDS:
+        if taken[-1] < SECONDS[code]:
             return
     pytest.fail(f"CPU seconds: {taken}")
 
@@ -147,12 +147,12 @@ NOT_FOR_A_QUESTION = (
     *(*NOT_FOR_ONE_ARTICLE, "numpy", "xxhash"),
     *("dedup.text", "dedup.rules.pair", "dedup.settling", "dedup.store.fingerprints"),
 )
-MOST_MODULES = {IMPORT: 75, HELP: 465, QUESTION: 375, STATUS: 550, SUBMIT: 510, CHECK: 700}
+MOST_MODULES = {IMPORT: 75, HELP: 465, LISTING: 165, QUESTION: 375, STATUS: 550, SUBMIT: 510, CHECK: 700}
 """Modules that a program may import, including Python's own, with some room."""
 
 
 @pytest.mark.parametrize(
-    "code", MOST_MODULES, ids=["import", "help", "question", "status", "submit", "check"]
+    "code", MOST_MODULES, ids=["import", "help", "listing", "question", "status", "submit", "check"]
 )
 def test_a_program_imports_few_modules(corpus_url: str, code: str) -> None:
     loaded = loaded_by(code.format(url=corpus_url) if "{" in code else code)
@@ -189,14 +189,6 @@ def test_only_the_command_that_is_named_first_is_made(arguments: list[str], made
     commands = set(typer.main.get_command(main.program(arguments[:1])).commands)  # type: ignore[attr-defined]
     assert commands & {"load", "check", "judge"} == made
     assert len(commands) == 1 or commands == {path[0] for path in COMMANDS if path}
-
-
-def test_the_list_of_commands_has_their_help_and_no_parameters() -> None:
-    listed = dict(commands(typer.main.get_command(program(["--help"]))))
-    assert {path: one.help for path, one in listed.items()} == {
-        path: one.help for path, one in WHOLE.items() if len(path) < 2
-    }
-    assert [path for path, one in listed.items() if one.params and not hasattr(one, "commands")] == []
 
 
 def test_the_checks_see_what_they_forbid() -> None:

@@ -1,0 +1,43 @@
+"""Start the command `dedup`. The list of all commands is a file, since making it takes four times as long."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+LISTING = Path(__file__).with_name("help.txt")  # Made by scripts/command_pages.py
+WIDTH = 80  # Number of columns of `LISTING`
+
+EXTRA_COMMANDS = ["browse", "export", "import", "judge", "lab", "quotes", "report", "serve", "spark", "watch"]
+"""Commands and groups in `LISTING` that extras add."""
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code."""
+    if sys.argv[1:] in (["-h"], ["--help"]) and _is_listed():
+        # If the output fails, it fails again below, and the message says why.
+        with suppress(OSError):
+            sys.stdout.write(LISTING.read_text("utf-8"))
+            sys.stdout.flush()
+            return
+    from dedup.cli import main as commands  # Takes 150 ms
+
+    commands.main()
+
+
+def _is_listed() -> bool:
+    """Return whether `LISTING` fits the terminal, and names the commands of all plug-ins and no others."""
+    from dedup.base import plugins
+
+    points = plugins.declared("commands")
+    extras = Path(__file__).parents[1] / "extras"
+    return (
+        sys.stdout.encoding.lower() == "utf-8"
+        and shutil.get_terminal_size().columns >= WIDTH
+        and sorted({name.partition(".")[0] for name in points}) == EXTRA_COMMANDS
+        and all(plugins.is_own(one) for one in points.values())
+        # A user may have deleted the folder of an extra.
+        and all((extras / one.module.split(".")[2]).is_dir() for one in points.values())
+    )
