@@ -26,7 +26,7 @@ from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION
 
 FORMAT = 1  # format version of both folders; raised by one when an older program could misread a newer folder
 
-# Each of these files is written last in its folder, so a folder without the file is incomplete.
+# An export ends with its CORPUS_FILE, a result with its RUN_FILE: a folder without that file is incomplete.
 CORPUS_FILE, RUN_FILE = "corpus.json", "run.json"
 
 

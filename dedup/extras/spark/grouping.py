@@ -202,7 +202,7 @@ def groups(nodes: DataFrame, carried: DataFrame, common: DataFrame, pins: DataFr
         )
         pin_rows = found.select("node", "packed").join(fn.broadcast(ends), "node")
         rows = rows.union(pin_rows.select("kind", "key", "node", "packed"))
-    # If a row has a neighbour, its key has several nodes. So the nodes need not be counted in a second pass.
+    # A node without a previous or next node in its key is alone. No second pass has to count the nodes.
     order = Window.partitionBy("kind", "key").orderBy("node")
     rows = rows.withColumns(
         {

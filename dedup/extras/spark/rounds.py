@@ -69,7 +69,7 @@ class Rounds:
             check_allowed(counted, self.options.allow_pairs)
         about: dict[str, Any] = {"head": head, "eligible": None}
         self._report.append(about)
-        # If the first round is also the last, every node is eligible, so this step and STAR are left out.
+        # If the first round is also the last, every node is eligible: leave out the list of them, and STAR.
         if not (last and number == 1):
             name = self._name(number, "eligible")
             self.steps.table(name, lambda: self._new_eligible(number, places, head), ELIGIBLE)
@@ -122,13 +122,13 @@ class Rounds:
     # DECIDE: find the duplicates among eligible nodes
 
     def _decide(self, number: int, edges: DataFrame, last: bool) -> list[str]:
-        """Decide which eligible nodes are out or must wait. Return the names of the steps with them."""
+        """Decide which eligible nodes are out or must wait. Return the names of the steps that hold them."""
         step = self._name(number, "open")
         self.steps.table(step, lambda: self._open(number, edges, last), OPEN)
         found: list[str] = []
         while self.steps.rows(step) > self.options.edges_in_one_task:
             left = self._peel(number, len(found) + 1, step)
-            # If peeling decides no node, the later nodes of the remaining pairs wait for a later round.
+            # If peeling decides no node, all later nodes of the remaining pairs wait for the next round.
             if left is None:
                 break
             step = left
@@ -140,7 +140,7 @@ class Rounds:
         return found
 
     def _fates(self, number: int, step: str) -> DataFrame:
-        """Decide the later node of each remaining pair in one task. If there are too many pairs, all wait."""
+        """Decide the later nodes of the remaining pairs in one task. Too many pairs: let all nodes wait."""
         edges = self.steps.tables([step], OPEN)
         if self.steps.rows(step) <= self.options.edges_in_one_task:
             return edges.repartition(1).mapInArrow(partial(fates, number=number), FATE)
@@ -159,7 +159,8 @@ class Rounds:
         return found.join(eligible, "a", "left").withColumn("free", fn.col("round").isNotNull())
 
     def _peel(self, number: int, turn: int, step: str) -> str | None:
-        """Mark duplicates of nodes without earlier duplicates as out. Return the step of the other pairs."""
+        """Mark the duplicates of surely canonical nodes as out. Return the step of the other pairs."""
+        # A node is surely canonical if it is eligible and no pair of `step` has an earlier duplicate of it.
         edges = self.steps.tables([step], OPEN)
         name = self._name(number, f"peel-{turn}")
         first = edges.where("free").select("a").join(edges.select(_as("b", "a")), "a", "left_anti").distinct()

@@ -70,7 +70,7 @@ class Recipe:
     added_at: datetime  # given to articles that have no `added_at`
     added_at_counts: bool  # the user chose `added_at`, so it may decide an article's place in the order
     record_bytes: int  # rows with more bytes of text are refused
-    unicode_version: str = UNICODE_VERSION  # version on the driver; so is `revision`
+    unicode_version: str = UNICODE_VERSION  # the driver's version; `revision` is the driver's, too
     revision: int = ALGORITHM_REVISION
 
     def check(self) -> None:
@@ -94,7 +94,7 @@ class InputRow:
     article: Article | None = None
     refused: str | None = None  # reason for refusing the row
     repaired: Sequence[str] = ()  # reasons why optional fields were left out
-    added_at: datetime | None = None  # the article's own, or else `Recipe.added_at`
+    added_at: datetime | None = None  # the article's own time, or else `Recipe.added_at`
 
 
 def fingerprinted(recipe: Recipe, batches: Iterable[Any]) -> Iterator[Any]:
