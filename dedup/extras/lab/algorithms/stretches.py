@@ -17,7 +17,7 @@ from dedup.base.numbers import ranges, runs
 from dedup.extras.judging.sampling import mixed
 from dedup.text.hashing import Hashes
 
-# Number of characters. Shorter stretches are not tested: two texts of one language surely share one.
+# Characters of the shortest stretch that is tested: two texts of one language surely share a shorter one.
 SURELY_SHARED = 8
 
 # Characters per gram, a power of two: about six words. With 16, idioms made 20 times as many candidates.
@@ -82,7 +82,7 @@ def _longest(a: str, b: str, seed: int) -> CommonRun:
     for level in range(len(levels) - 1, -1, -1):
         fitting = [at[at + length < len(step)] for at, step in zip(places, levels[level], strict=True)]
         longer_hashes = [
-            mixed(hashed[: len(at)], step[at + length])  # only the last places do not fit
+            mixed(hashed[: len(at)], step[at + length])  # the places that do not fit are the last
             for hashed, at, step in zip(hashes, fitting, levels[level], strict=True)
         ]
         common = _common(longer_hashes[0], longer_hashes[1])

@@ -146,7 +146,7 @@ class _Worker:
         with contextlib.suppress(EOFError, OSError):
             reason = self.answer.recv() if self.answer.poll() else None
         self.kill()
-        # A late process may have saved its result before it was killed.
+        # A process that is killed at the time limit may have saved its result a moment before.
         kept = load(self.label, folder, key)
         if kept:
             return kept

@@ -119,7 +119,7 @@ def _tuned(scores: Likeness, grades: Grades, half: Flags, wanted: Flags) -> tupl
 
 
 def _best_threshold(points: Sequence[CurvePoint]) -> float:
-    """Return the mean of the best score (by F1) and the next lower score; 1.0 if no pair is right."""
+    """Return the mean of the score with the best F1 and the next lower score; 1.0 if no pair is right."""
 
     def f1(point: CurvePoint) -> float:
         return 2 * point.precision * point.recall / ((point.precision + point.recall) or 1)

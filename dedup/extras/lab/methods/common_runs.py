@@ -80,7 +80,7 @@ class CommonSubsequence(CommonSubstring):
     threshold: float = 0.8
     floor: float = 0.6
     over: str = "longer"  # a long article has most characters of any short article, in the same order
-    run: float = 0.1  # minimum length of a candidate's common run, divided by the length of the `over` text
+    run: float = 0.1  # minimum length of a candidate's common run, as a share of the text that `over` names
 
     def candidates(self) -> Iterator[Pairs]:
         return self.sharing(self.run)

@@ -83,7 +83,7 @@ class WeightedSentences(Sentences):
             for sentence, key in read(document.text, document.language):
                 if key is not None:
                     keys[-1].add(key)
-                    # A sentence that is written in several ways has the weight of the first way.
+                    # A sentence with several spellings has the weight of the spelling that was read first.
                     if key not in forms:
                         forms[key] = form_weight(sentence)
         sets = incidence(map(list, keys))
