@@ -62,7 +62,7 @@ class WatchReport(Answer):
     changed: int = 0  # changed entries, which were submitted again
     refused: int = 0  # entries that cannot be stored as articles
     left: int = 0  # entries whose page could not be read; the next poll tries again
-    problems: dict[str, str] = field(default_factory=dict)  # by address: why the last poll failed
+    problems: dict[str, str] = field(default_factory=dict)  # by address: the reason why the last poll failed
 
 
 def watch(
