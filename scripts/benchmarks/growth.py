@@ -58,7 +58,7 @@ MEASURES = {
     "disk": ("disk_mb",),
     "night seconds": ("night", "wall"),
 }
-"""Measures for which an exponent is computed, each with its path in the result of a size."""
+"""Measures for which an exponent is computed -> keys of the figure in the result of a size."""
 
 
 def main() -> int:
