@@ -78,7 +78,7 @@ RESULT = {
 
 
 def text_digest(language: str | None, title: str | None, text: str) -> bytes:
-    """Return the SHA-256 of a stored text, title and language. `postgres/cluster.sql` computes it, too."""
+    """Return the SHA-256 of a stored text, title and language, as `postgres/cluster.sql` computes it."""
     return hashlib.sha256(f"{language or ''}\0{title or ''}\0{text}".encode()).digest()
 
 
@@ -142,7 +142,7 @@ class Basis(Answer):
         if self.hash_key_digest != other.hash_key_digest:
             found.append("the hash key differs")
         if not found:
-            # A setting that differs changes a digest, so digests are compared only if no setting differs.
+            # The digests also cover secret settings. Any other difference would be reported twice.
             found += [
                 f"the settings of the kind {kind} differ"
                 for kind in get_args(Kind)

@@ -46,7 +46,7 @@ def ordered(fingerprints: DataFrame, settings: Settings, partitions: int | None)
     # Spark compares strings byte by byte, as section 5 demands. Each source_id is unique: there are no ties.
     order = ("time", "source_id")
     found = fingerprints.where(fn.col("reason").isNull()).withColumn("time", canonical_time(settings))
-    # As `rules.marks.published_second`. `div` rounds towards zero, so the remainder is subtracted first.
+    # Round down like `rules.marks.published_second`. `div` rounds to zero, so subtract the remainder first.
     second = fn.expr("(time - pmod(time, 1000000)) div 1000000")
     known = fn.lit(settings.canonical_order == "published") & (fn.col("time") == fn.col("published_at"))
     found = found.withColumn("published", fn.when(known, second).otherwise(0))

@@ -140,7 +140,7 @@ class Rounds:
         return found
 
     def _fates(self, number: int, step: str) -> DataFrame:
-        """Decide the later nodes of the remaining pairs in one task. Too many pairs: let all nodes wait."""
+        """Decide the later nodes of the remaining pairs in one task. If there are too many, let all wait."""
         edges = self.steps.tables([step], OPEN)
         if self.steps.rows(step) <= self.options.edges_in_one_task:
             return edges.repartition(1).mapInArrow(partial(fates, number=number), FATE)
@@ -301,7 +301,7 @@ def check_allowed(joined: DataFrame, allowed: int) -> None:
 
 def pairs_of(joined: DataFrame, settings: Settings) -> DataFrame:
     """Count the shared keys of each pair, and return the pairs that may be related; schema `PAIR`."""
-    # Signatures are large, so they are joined later, only to the pairs that remain here.
+    # Signatures are large. `score_pairs` joins them later, only to the pairs that this function returns.
     counted = joined.groupBy("a", "b").agg(
         fn.sum(fn.when(fn.col("kind") == SENTENCE, 1).otherwise(0)).cast("int").alias("shared"),
         fn.bit_or(fn.expr("shiftleft(1, kind)")).alias("kinds"),
@@ -312,7 +312,7 @@ def pairs_of(joined: DataFrame, settings: Settings) -> DataFrame:
 
 
 def _possible(settings: Settings) -> Column:
-    """Return a condition that excludes pairs that share only sentences, but too few to be related."""
+    """Return a condition that excludes pairs which share nothing but sentences, and too few to be related."""
     (sentences_a, shingles_a), (sentences_b, shingles_b) = (
         (fn.shiftright(name, 32), fn.col(name).bitwiseAND(fn.lit(0xFFFFFFFF)))
         for name in ("packed_a", "packed_b")

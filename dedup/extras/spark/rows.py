@@ -34,7 +34,7 @@ from dedup.text.punkt import PunktModel
 SIZE = "size"  # the column with the number of bytes of all texts of a row
 
 KNOWN_TIMES = ("known_published_at", "known_added_at")
-"""Columns with the times of a known article, in microseconds; some batches lack them."""
+"""Columns with the times of a known article, in microseconds. Without known articles, batches lack them."""
 
 READ = "refused string, repaired array<string>"
 """Columns that `fingerprinted` adds to the columns of a fingerprint."""
@@ -222,7 +222,7 @@ def _batch(rows: Sequence[InputRow], made: Fingerprints) -> Any:
 
 
 def _offsets(has: npt.NDArray[np.bool_], length: int) -> npt.NDArray[np.int32]:
-    """Return Arrow offsets of rows that have `length` elements if `has` is true, and otherwise none."""
+    """Return the Arrow offsets of a list column: a row has `length` elements if `has` is true, else none."""
     return np.cumsum([0, *np.where(has, length, 0)], dtype=np.int32)
 
 
