@@ -42,7 +42,7 @@ class Quality:
     recall: Estimate
     f1: Estimate
     judged: int  # number of judged pairs
-    covered: float  # share of all pairs that lie in strata with a judged pair; estimates hold only for these
+    covered: float  # share of the pairs in strata with a judged pair; the estimates hold only for these pairs
 
     @property
     def missed(self) -> Estimate:

@@ -27,7 +27,7 @@ async def in_thread(free: asyncio.Semaphore, work: Callable[[], _Value], seconds
     async with asyncio.timeout(seconds):
         await free.acquire()
         done: Future[_Value] = Future()
-        # A future marked as running cannot be cancelled. So `set_result` works even if the caller has gone.
+        # A future marked as running cannot be cancelled: `set_result` works even if the caller has gone.
         done.set_running_or_notify_cancel()
 
         def run() -> None:

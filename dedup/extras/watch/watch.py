@@ -291,7 +291,7 @@ class _Watcher:
             for address in children:
                 if address != feed.address:
                     self._poll(replace(feed, address=address))
-            # No ETag is stored, so that the index is always read: its sitemaps may change while it does not.
+            # No ETag is stored, so each poll reads the index: its sitemaps may change while it does not.
             with self._database.transaction() as cursor:
                 store.answered(cursor, state.id, [])
             self._succeeded(feed)

@@ -90,7 +90,7 @@ class WeightedSentences(Sentences):
         rarity = np.log((len(corpus) + 1) / carriers(sets))
         kept = carriers(sets) - 1 <= self.most
         self._sentences = sets[:, kept]
-        # The matrix holds square roots, so that the product of two rows is the sum of their shared weights.
+        # The matrix holds square roots of weights: the dot product of two rows adds up shared weights.
         roots = np.sqrt(rarity * np.array([forms[key] for key in sorted(forms)]))[kept]
         self._roots = self._sentences.astype(np.float64)
         self._roots.data = roots[self._sentences.indices]
