@@ -86,7 +86,7 @@ GRID: dict[str, Sequence[Any]] = {
     ],
     "FIRM_MENDED": [0.45, 0.4, 0.35],
 }
-"""Constants of `dedup/text/damaged.py` among which --folds chooses, the strictest first."""
+"""Constants of `dedup/text/damaged.py` -> values among which --folds chooses, the strictest first."""
 MOST_FALSE = {"reuters21578": 71, "reuters_web_2006_2010": 10, TEMPLATES: 312}
 """Most false pairs by set: as many as the first edition of the rule had, which had none in other sets."""
 SAME_TEXT = ("wiki_versions", "insciout_releases_a")

@@ -99,7 +99,7 @@ class Bench:
 
     @cached_property
     def texts(self) -> Path:
-        """Write the texts for `rivals.py` into one file, and again into one per core; return the folder."""
+        """Write the texts for `rivals.py`, into one file and also into a file per core; return the folder."""
         folder = self.work / "texts"
         folder.mkdir()
         parts = meter.cores()

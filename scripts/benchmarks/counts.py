@@ -29,7 +29,7 @@ from typing import Any
 
 import psycopg
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # finds `sandbox` in the parent folder
 from sandbox import store, throwaway_server
 
 from dedup import Article, Deduplicator
@@ -47,13 +47,13 @@ PENDING = (1, 1_000)
 """Numbers of waiting articles of the recorded counts."""
 
 TOLERANCE = {"round trips": 1.1, "buffers": 1.1, "peak kB": 1.1, "WAL bytes": 1.2}
-"""Factor by which each count may exceed the recorded one; the WAL differs by a tenth from run to run."""
+"""Factor by which each count may exceed the recorded count; the WAL differs by a tenth from run to run."""
 
 SENTENCES, WORDS = 14, 18
 """Sentences of an invented article, and words of a sentence."""
 
 Counts = dict[str, dict[str, float]]
-"""Kind of call, such as "new", to the mean counts per call."""
+"""Kind of call, such as "new" -> name of a count -> mean per call."""
 
 
 def main() -> int:
@@ -188,7 +188,7 @@ def _used(owner: psycopg.Connection[Any], dd: Deduplicator) -> tuple[int, int]:
 
 
 def exceeding(found: Counts, recorded: Counts) -> list[str]:
-    """Return a line for each count that is larger than the recorded one by more than `TOLERANCE`."""
+    """Return a line for each count that exceeds the recorded count by more than `TOLERANCE` allows."""
     return [
         f"{kind}: {name} {found[kind][name]:,.1f}, recorded {counts[name]:,.1f}"
         for kind, counts in recorded.items()
