@@ -140,7 +140,7 @@ def test_the_page_has_every_exit_code() -> None:
     assert codes == ["0", "1", "2", "3", "130", "143", "129"]
 
 
-# What the pages tell to type.
+# Commands that the pages tell the user to type.
 
 CODE = re.compile(r"^```.*?^```|^ {4}[^\n]+$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 CALL = re.compile(r"(?:^\s*(?:\$ )?|[`(;]|[|&:] |=\S+ )dedup((?: +[^\s;&)\"`#]+)*)")

@@ -1,4 +1,4 @@
-"""The embedded server, really started, killed and stopped. One initdb serves most tests, by copy."""
+"""The embedded server, started, killed and stopped. Most tests copy the data of one initdb."""
 
 from __future__ import annotations
 
