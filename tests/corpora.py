@@ -253,7 +253,7 @@ def each(settings: Settings, function: Callable[[TextTask], Fingerprint | str]) 
 
 
 def _as_arrays(settings: Settings, made: Fingerprint | str) -> Fingerprints:
-    """Return a fingerprint, or the reason why there is none, as arrays of one row."""
+    """Return a fingerprint, or the reason why it is missing, as arrays of one row."""
     rows = Fingerprints.unmade(1, settings.signature_bytes, settings.buckets)
     if isinstance(made, str):
         return replace(rows, reasons=(made,))

@@ -50,7 +50,7 @@ def chains() -> Corpus:
 
 
 def ties() -> Corpus:
-    """All articles at one moment, names that sort only by bytes, and originals of equal score."""
+    """Articles of one moment, with names that sort only by bytes, and originals of equal score."""
     names = ["é", "z", "Z", "a", "10", "9", "ß", "B"]
     copies = [made(name, window(0, 6)) for name in names]
     between = made("m", [*window(0, 4), *window(40, 4, ring=100)], 5)

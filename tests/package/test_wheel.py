@@ -1,4 +1,4 @@
-"""The wheel holds what it must, and works in a fresh environment without the sources."""
+"""The wheel contains all needed files, and works in a new environment without the sources."""
 
 from __future__ import annotations
 
@@ -194,10 +194,10 @@ def test_the_pins_of_the_program_are_those_of_the_tests() -> None:
 
 
 def test_the_pins_hold_all_that_is_required() -> None:
-    # scripts/setup installs them without looking at what they require.
+    # scripts/setup installs the pinned packages without looking at their requirements.
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     extras = project["project"]["optional-dependencies"]
-    del extras["spark"], extras["all"]  # Spark has an environment of its own, see scripts/spark-test
+    del extras["spark"], extras["all"]  # Spark has a separate environment, see scripts/spark-test
     wanted = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
     wanted += [line for group in (*extras.values(), project["dependency-groups"]["dev"]) for line in group]
     needed = set(environments.with_all_they_require(wanted))

@@ -65,7 +65,7 @@ ALLOCATIONS: Places = [
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of fault: the places that fail, and their error.
+    """A kind of fault: the functions that fail, and their error.
 
     Attributes:
         lasting: whether all calls from the N-th on fail, or this one only.
@@ -113,7 +113,7 @@ def undisturbed(database: Database, given: list[Article]) -> Answer:
 def disturbed(
     database: Database, clean: Answer, given: list[Article], workers: int, fault: AbstractContextManager[Any]
 ) -> BaseException | None:
-    """A backfill with a fault, and the next one without; returns the error of the first."""
+    """Run a backfill with a fault, and a backfill without. Return the error of the first."""
     fill(database, given)
     with fault:
         raised = watched(lambda: backfill(database, batch=5, workers=workers, factory=corpora.make_function))

@@ -1,4 +1,4 @@
-"""The printed schema: what psql makes of it is what `dedup init` makes."""
+"""The printed schema: psql makes the same schema of it as `dedup init`."""
 
 from __future__ import annotations
 

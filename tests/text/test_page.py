@@ -44,7 +44,7 @@ INVISIBLE, MARK, LINE_END, PUNCTUATION, CLOSING, CHINESE, ENDS = range(7)
 
 @cache
 def classes() -> list[set[str]]:
-    """The characters of each class, as the page lists them."""
+    """Return the characters of each class, as the page lists them."""
     table = PAGE.split("| class | characters |\n|---|---|\n")[1].split("\n\n")[0]
     found = []
     for row in table.splitlines():
@@ -182,7 +182,7 @@ def unglued(line: str) -> str:
 
 
 def slow_sentences(text: str, model: PunktModel) -> list[str]:
-    """The sentences of a text, rule by rule as the page has them."""
+    """Return the sentences of a text by the rules of the page, one by one."""
     found = []
     for block in blocks(text):
         piece = ""

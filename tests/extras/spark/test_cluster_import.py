@@ -98,7 +98,7 @@ def assert_taken_up(database: Database) -> Answer:
 
 
 def hook_agrees(database: Database, given: Sequence[Article], further: Sequence[Article]) -> None:
-    """Submit more articles, and check that the marks equal those of a corpus settled from nothing."""
+    """Submit more articles, and check that the marks equal the marks of a new corpus."""
     with deduplicator(database) as door:
         for one in further:
             assert not door.submit(one).provisional

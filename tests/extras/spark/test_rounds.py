@@ -1,4 +1,4 @@
-"""The decisions of one task in the rounds equal those of the model. Spark is not needed."""
+"""In the rounds one task decides as the model does. Spark is not needed."""
 
 from __future__ import annotations
 
