@@ -45,7 +45,7 @@ START = datetime(2024, 3, 1, tzinfo=UTC)
 
 VARIANTS = 4
 PLAIN = 1_000_000
-"""Sentence numbers from here on have no shingle, and are too short to count as sentences."""
+"""Sentences with numbers from here on have no shingle, and are too short to count."""
 
 Code = int
 

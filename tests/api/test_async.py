@@ -26,7 +26,7 @@ _Value = TypeVar("_Value")
 
 
 def far(first: int, count: int) -> list[int]:
-    """Sentences that the others do not have."""
+    """Return sentences that other articles do not have."""
     return list(window(100 + first, count, ring=1_000_000))
 
 

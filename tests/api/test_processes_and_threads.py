@@ -30,7 +30,7 @@ fork = multiprocessing.get_context("fork")
 
 
 def backends(dd: Deduplicator) -> list[int]:
-    """The server processes of the connections that this process uses."""
+    """Return the id of the server process behind the connection of this process."""
     with dd._database.transaction() as cursor:
         return [cursor.connection.info.backend_pid]
 

@@ -458,7 +458,7 @@ TWINS = (
     "The council voted on Monday for night trams from May on. A surcharge was lost by three votes."
     "   vsntruurbexvHME5xJ3a!:)w",
 )
-"""Two texts for which `hashtextextended(text, 0)` is the same: its state can be computed backwards."""
+"""Two texts with equal `hashtextextended(text, 0)`, found by computing the hash backwards."""
 
 
 @pytest.mark.parametrize("noted", ["by triggers", "by sync"])

@@ -50,7 +50,7 @@ def test_every_command_and_option_explains_itself(name: str) -> None:
 
 
 def shown(command: Any) -> list[str]:
-    """The lines of code in a help text, without their indent."""
+    """Return the lines of code in a help text, without indentation."""
     return [line[4:] for line in inspect.cleandoc(command.help).splitlines() if line.startswith("    ")]
 
 

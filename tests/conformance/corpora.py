@@ -277,7 +277,7 @@ def many_pins(corpus: Corpus, seed: int) -> Corpus:
 
 
 def mix(seed: int) -> Corpus:
-    """Anything at once."""
+    """Return a random mix of all kinds of articles, settings and pins."""
     rng = random.Random(seed)
     found: list[Article] = []
     texts: list[list[Code]] = []

@@ -55,7 +55,7 @@ def test_no_address(url: str) -> None:
         conninfo(url) if url else conninfo("x y")
 
 
-URLS = [  # the socket of a folder that is not there is refused at once, without a look-up
+URLS = [  # a socket in a missing folder is refused at once, without a look-up
     "postgresql://me:{raw}@%2Fnowhere/news",
     "postgresql+psycopg://me:{raw}@%2Fnowhere:5432/news?connect_timeout=3",
     "postgres://{raw}:{raw}@%2Fnowhere/news",

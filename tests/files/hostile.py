@@ -305,7 +305,7 @@ def long_line(maker: Maker) -> Case:
 
 
 def long_texts(maker: Maker) -> Case:
-    """Good records that a default corpus will mark failed."""
+    """Make good records that a corpus with default settings marks failed."""
     letter = maker.rng.choice(["a", "я", "語", "🙂", "\\"])
     length = 15 * MIB // len(json.dumps(letter)[1:-1])
     records = [*maker.records(1), {"id": f"long-{maker.serial}", "text": letter * length}, *maker.records(1)]

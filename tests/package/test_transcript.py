@@ -164,7 +164,7 @@ def newcomer(own_folder: Path, request: pytest.FixtureRequest) -> Iterator[Newco
 
 @pytest.fixture(scope="session")
 def address(own_folder: Path) -> str:
-    """A git repository of the files of this checkout, as they are now."""
+    """Make a git repository of the present files of this checkout. Return its address."""
     folder = environments.copy_sources(own_folder / "repository")
     git = ("git", "-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false")
     for words in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "all"]):
@@ -173,7 +173,7 @@ def address(own_folder: Path) -> str:
 
 
 def follows_the_readme(newcomer: Newcomer, address: str, before_setup: str = ":") -> list[tuple[int, str]]:
-    """Type the transcript; returns the seconds at which each command was over."""
+    """Type the transcript. Return the second at which each command ended."""
     shown = transcript()
     started = time.monotonic()
     said = newcomer.type(script(shown, address, before_setup), PROMISED_SECONDS)

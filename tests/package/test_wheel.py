@@ -23,7 +23,7 @@ from tests.package.conftest import settled
 from tests.package.environments import ROOT, Environment, User
 
 MOST_DISTRIBUTIONS, MOST_BYTES = 28, 130_000_000
-"""Bounds of all that is required without an extra, on the disk and before Python compiles it."""
+"""Maximum number and bytes of the distributions that the wheel needs without extras, before compilation."""
 
 APACHE_2 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
 """SHA-256 of the licence as the Apache Foundation publishes it."""

@@ -93,7 +93,7 @@ def test_copies_with_lines_of_their_own_do_not_pass_for_stories(database: Databa
 
 
 def test_furniture_that_is_most_of_its_pages_is_common(database: Database) -> None:
-    """Pages that share buckets now and then, yet are many stories."""
+    """Make pages that share some buckets by chance, yet are many stories."""
     furniture = [code(800 + i) for i in range(7)]
     pages = [article(f"page {i:02}", [*furniture, *window(20 * i, 4, ring=10_000)], i) for i in range(60)]
     load(database, *pages)

@@ -126,7 +126,7 @@ def disturbed(
 
 
 def sweep(numbers: Iterator[int], one: Callable[[int], tuple[bool, BaseException | None]], name: str) -> str:
-    """Go through the numbers until a run is untouched, and tell how it went; returns the faults, in words."""
+    """Fail call N for each of `numbers` until a run is undisturbed. Return the numbers of runs and errors."""
     started, runs_done, errors = time.monotonic(), 0, 0
     for number in numbers:
         hit, raised = one(number)

@@ -408,7 +408,7 @@ def test_a_server_that_went_on_from_an_older_state_refuses_who_has_seen_more(kep
 
 
 def test_who_reads_on_while_marks_are_lost_is_refused_though_its_place_is_an_old_one(kept: Database) -> None:
-    """A mark that changed again was left out, for it comes later; without that change it never comes."""
+    """A mark that changes again is reported with that change, and never if the change is lost."""
     dd, reader = deduplicator(kept), Replica(kept)
     for i in range(4):
         dd.submit(article(f"a{i}", window(20 * i, 6, ring=999), 0))

@@ -131,7 +131,7 @@ def slow_blocks(text: str) -> list[str]:
 
 
 def spaces_out(line: str, goes: object) -> str:
-    """Strip from a line the spaces for which a predicate holds, given their context."""
+    """Remove the spaces of a line for which a predicate of their context is true."""
     assert callable(goes)
     return "".join(
         c for i, c in enumerate(line) if not (c == " " and goes(line[max(i - 2, 0) : i], line[i + 1 : i + 2]))

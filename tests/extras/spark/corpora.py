@@ -45,7 +45,7 @@ class Abstract:
 
 
 def entries(articles: Iterable[Article], settings: Settings) -> list[Entry]:
-    """Articles with their fingerprints."""
+    """Return articles with their fingerprints."""
     return [
         Entry(a.source_id, a.published_at, a.added_at, fingerprint(settings, a.text, a.language, a.title))
         for a in articles
