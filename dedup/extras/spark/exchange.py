@@ -119,7 +119,7 @@ class Basis(Answer):
 
     @classmethod
     def read(cls, found: Mapping[str, Any], where: str) -> Self:
-        """Return the basis in `found`, the contents of a file `where`. Raises InputError: it is invalid."""
+        """Return the basis in `found`, the content of the file `where`. Raises InputError: it is invalid."""
         if found.get("format") != FORMAT:
             raise InputError(
                 f"{where} is of format {found.get('format')!r}, and this program knows {FORMAT}:"

@@ -198,7 +198,7 @@ class Rounds:
     # STAR: compare new canonical nodes with all other nodes of their keys
 
     def _star(self, number: int, canonical: str, about: dict[str, Any]) -> str:
-        """Score the unscored candidates of new canonical nodes; return the name of the duplicates' step."""
+        """Score new canonical nodes with unscored candidates. Return the step that lists the duplicates."""
         new = self.steps.tables([canonical], ELIGIBLE)
         centres = self.groups.join(new, "node").select(
             "kind", "key", _as("node", "c"), _as("packed", "packed_c"), _as("round", "since")
