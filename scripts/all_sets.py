@@ -39,7 +39,7 @@ MEASURES: dict[str, Callable[[Evaluation], float | None]] = {
 }
 
 Scores = Mapping[str, Mapping[str, float | None]]
-"""Values of the measures: by label of the method, then by name of the measure."""
+"""Method label -> name of a measure -> value."""
 
 
 def main() -> int:

@@ -36,10 +36,10 @@ from dedup.settling.backfill import backfill
 from dedup.store import rulebooks
 
 FILE = "reuters_web_2006_2010.jsonl.gz"
-"""58,051 articles in time order: the largest of the sets beside the checkout."""
+"""The default FILE, the largest of the sets beside the checkout: 58,051 articles in time order."""
 
 HELD_ARTICLES = 2_000
-"""Number of articles at the end of the file that are not loaded but submitted one by one."""
+"""Number of articles at the end of the file that are not loaded, but submitted one by one."""
 
 SAMPLE_SECONDS = 0.05
 """Seconds between two samples of memory; about the time for which a worker keeps a chunk of texts."""

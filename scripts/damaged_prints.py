@@ -86,9 +86,9 @@ GRID: dict[str, Sequence[Any]] = {
     ],
     "FIRM_MENDED": [0.45, 0.4, 0.35],
 }
-"""Constants of `dedup/text/damaged.py` among which --folds chooses, the strictest first."""
+"""Constants of `dedup/text/damaged.py` -> values among which --folds chooses, the strictest first."""
 MOST_FALSE = {"reuters21578": 71, "reuters_web_2006_2010": 10, TEMPLATES: 312}
-"""Most false pairs by set: the counts of the rule's first edition. In other sets it had none."""
+"""Most false pairs by set: as many as the first edition of the rule had, which had none in other sets."""
 SAME_TEXT = ("wiki_versions", "insciout_releases_a")
 """Sets with versions or transcripts of one text, whose pairs are no false duplicates."""
 PRINTS_AT_ONCE = 50_000
@@ -131,8 +131,8 @@ class Prints:
         return found
 
     def undecided(self, pairs: Pairs) -> tuple[Flags, Flags, PrintPairs, Shares]:
-        """Return whether pairs are duplicates without the rule, the flags of other pairs that share a bucket
-        and have similar prints, and of these the counts of their prints and the signature Jaccards."""
+        """Return which pairs are duplicates without the rule, which other pairs the rule may decide (a common
+        bucket and similar prints), and the prints' counts and signature Jaccards of these other pairs."""
         settings, profiles = self._profiles["on"]
         scored = profiles.score(pairs, settings)
         known = replace(scored, print_jaccard=np.zeros(len(pairs))).duplicates(settings)
@@ -185,7 +185,7 @@ class Papers:
         self._prints = Prints(texts, languages)
 
     def recall(self) -> Table:
-        """Return by share of errors: the number of pairs, and the per cent found with setting off and on."""
+        """Return, by share of errors, the number of pairs, and the per cent found with setting off and on."""
         on, off = (self._prints.duplicates(self._pairs, setting) for setting in ("on", "off"))
         return self._by_band({"off": off, "on": on})
 
@@ -205,7 +205,7 @@ class Papers:
         return found
 
     def folds(self, sets: Mapping[str, Prints]) -> dict[str, Table]:
-        """Return what thresholds chosen on the other papers find in each paper, and in all papers."""
+        """Return the recall in each paper, and in all papers, with thresholds chosen on the other papers."""
         known, chosen, prints, signatures = self._prints.undecided(self._pairs)
         news = {
             name: each.undecided(each.candidates())[2:]

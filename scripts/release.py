@@ -76,7 +76,7 @@ def changelog(root: Path = ROOT) -> str:
 
 
 def clean_tree(root: Path = ROOT) -> str:
-    """Check that the branch is the released one, and that nothing is uncommitted."""
+    """Check that the branch is the branch for releases, and that all changes are committed."""
     branch = _git(root, "rev-parse", "--abbrev-ref", "HEAD")
     if branch != BRANCH:
         raise NotReadyError(f"this is {branch}: type `git switch {BRANCH}`")
@@ -87,7 +87,7 @@ def clean_tree(root: Path = ROOT) -> str:
 
 
 def long_tests(root: Path = ROOT) -> str:
-    """Check that the long tests ran on this code, by their record in the commit."""
+    """Check by the committed record `tests/long.json` that the long tests ran on this code."""
     code = (
         "from tests import long\n"
         "print(*(name for name, was in long.recorded().items()"
@@ -154,7 +154,7 @@ def _held(file: Path) -> tuple[list[str], bytes]:
 
 
 def installed(root: Path = ROOT) -> str:
-    """Run the demonstration with this machine's wheel, in a fresh environment with packages of the index."""
+    """Run the demonstration with this machine's wheel, in a new environment with packages from the index."""
     fitting = set(sys_tags())
     wheels = [file for file in built(root) if file.suffix == ".whl"]
     wheel = next((file for file in wheels if fitting & parse_wheel_filename(file.name)[3]), None)

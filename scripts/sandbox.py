@@ -30,8 +30,8 @@ BATCH_CHARACTERS = 4_000_000
 _TRUTH = re.compile(r"(?P<name>.+)\.truth_silver(?P<part>_\d+)?\.jsonl\.gz")
 
 UNDATED = datetime(2050, 1, 1, tzinfo=UTC)
-"""`added_at` of articles without one. A fixed time gives every run the same order; it is later than all dates
-of the sets, so that no date counts as implausible."""
+"""`added_at` for articles that have none. The time is fixed, so that every run has the same order, and later
+than all dates of the sets, so that no date counts as implausible."""
 
 
 def silver_sets(data: Path, names: Sequence[str] = ()) -> dict[str, tuple[Path, Path]]:

@@ -56,7 +56,7 @@ Common = Callable[[Prints, Settings], set[int]]
 
 
 def by_stories(prints: Prints, settings: Settings) -> set[int]:
-    """Return the sentences that too many stories have; this rule for common sentences is the default."""
+    """Return the sentences of more stories than the setting allows: the default rule for common sentences."""
     return set(oracle.common_sentences([p for p in prints if p is not None], settings))
 
 

@@ -39,10 +39,9 @@ def _words(text: str) -> frozenset[str]:
 
 
 TITLES = _words("mr mrs ms messrs dr prof rev sen sens rep reps gov govs gen lt col maj capt sgt pres atty")
-"""Titles before a name, after which no word starts a sentence. Punkt ends a sentence between an abbreviation
-and a word that often starts a sentence. In news "Trump" and "Obama" are such words: of all ends that Punkt
-found
-at an abbreviation in the English sets, 58 % were "Mr. Trump" and the like."""
+"""Titles before a name: no sentence ends between a title and the next word. Punkt would end one between an
+abbreviation and a word that often starts a sentence, as "Trump" and "Obama" do in news. Of all ends that
+Punkt found at an abbreviation in the English sets, 58 % were wrong ends such as "Mr. Trump"."""
 
 ABBREVIATIONS = (
     TITLES
@@ -87,7 +86,7 @@ def with_known(model: PunktModel) -> PunktModel:
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / "shared" / "data"
     # Each publisher is trained apart, because Punkt learns an abbreviation only if it always has a full stop,
-    # and publishers differ: some write "Mr.", others "Mr".
+    # and publishers differ: some write "Mr." with it, others without.
     model = NEUTRAL
     for name, share in SETS.items():
         model |= train(sample(folder / f"{name}.jsonl.gz", share))

@@ -1,4 +1,4 @@
-"""Tables of someone else for tests: made in a schema of their own, attached, and taken away at the end."""
+"""Tables of another owner for tests: made in a separate schema, attached, and removed at the end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCHEMA = "newsroom"
 NEWS = (
     "id bigint PRIMARY KEY, body text, headline text, day timestamptz, outlet text, lang text, clicks integer"
 )
-"""Columns of a table such as newsrooms have."""
+"""Columns of a table as newsrooms have it."""
 
 COLUMNS = {
     "text": "body",

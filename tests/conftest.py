@@ -57,9 +57,9 @@ settings.register_profile("thorough", _COMMON, max_examples=1_000, stateful_step
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what has the marker
+@pytest.hookimpl(tryfirst=True)  # runs before pytest leaves out tests by their markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave most cases of the tests with `one_in` to the torture tests; take up long ones that are due."""
+    """Leave most cases of the tests with `one_in` to the torture tests. Include long tests that are due."""
     cases: Counter[str] = Counter()
     for item in items:
         if (about := item.get_closest_marker("long")) and long.is_due(about.args, item.path):
@@ -79,7 +79,7 @@ def is_there(extra: str) -> bool:
 
 
 class Told(Protocol):
-    """Takes what a long test says of itself."""
+    """Takes the report of a long test."""
 
     def __call__(self, promises: str, trials: str, faults: str) -> None: ...
 
@@ -114,7 +114,7 @@ def server_url() -> Iterator[str]:
         return
     # Not tmp_path: pytest closes its folders again at every run, also to the servers of root's tests.
     home = Path(tempfile.mkdtemp(prefix="dedup-test-"))
-    home.chmod(0o711)  # for a pooler that runs as the server's user
+    home.chmod(0o711)  # the pooler runs as the user of the server
     try:
         url = embedded.start(home)
         with psycopg.connect(url, autocommit=True) as connection:
@@ -213,7 +213,7 @@ def empty(database: Database) -> None:
         cursor.execute("SET LOCAL synchronous_commit = off")
         cursor.execute(
             "SET LOCAL lock_timeout = '5min'"
-        )  # the server may be vacuuming what the last test left
+        )  # the server may still vacuum tables of the last test
         cursor.execute("TRUNCATE dedup.article, dedup.fingerprint, dedup.match, dedup.fingerprint_bulk")
         for table in SMALL:
             cursor.execute(f"DELETE FROM dedup.{table}".encode())

@@ -45,7 +45,7 @@ START = datetime(2024, 3, 1, tzinfo=UTC)
 
 VARIANTS = 4
 PLAIN = 1_000_000
-"""Sentence numbers from here on have no shingle, and are too short to count as sentences."""
+"""Sentences with numbers from here on have no shingle, and are too short to count."""
 
 Code = int
 
@@ -79,7 +79,7 @@ def text(codes: Iterable[Code]) -> str:
 
 
 def misread(given: str, every: int, seed: int = 1) -> str:
-    """A text as a machine reads it: about one letter in so many is another one, or two, or none."""
+    """Return a text as a machine misreads it: one letter in `every` becomes another, two letters, or none."""
     rng = random.Random(seed)
     wrong = ("e", "c", "rn", "ii", "")
     return "".join(rng.choice(wrong) if c.isalpha() and rng.random() * every < 1 else c for c in given)
@@ -244,7 +244,7 @@ def make_function(settings: Settings, _models: object) -> FingerprintFunction:
 
 
 def each(settings: Settings, function: Callable[[TextTask], Fingerprint | str]) -> FingerprintFunction:
-    """A function for one text, which returns a fingerprint or a reason, as one for many texts."""
+    """Turn a function for one text into a function for many texts."""
 
     def many(tasks: Sequence[TextTask]) -> Fingerprints:
         return Fingerprints.joined(_as_arrays(settings, function(task)) for task in tasks)
@@ -253,7 +253,7 @@ def each(settings: Settings, function: Callable[[TextTask], Fingerprint | str]) 
 
 
 def _as_arrays(settings: Settings, made: Fingerprint | str) -> Fingerprints:
-    """Return a fingerprint, or the reason for its refusal, as arrays of one row."""
+    """Return a fingerprint, or the reason why it is missing, as arrays of one row."""
     rows = Fingerprints.unmade(1, settings.signature_bytes, settings.buckets)
     if isinstance(made, str):
         return replace(rows, reasons=(made,))
@@ -359,7 +359,7 @@ def divided(database: AnyDatabase) -> bool:
 
 
 def left_to_archive(database: AnyDatabase) -> set[str]:
-    """The source_ids of the articles that the next backfill archives; nobody settles them."""
+    """Return the source_ids of the articles that the next backfill archives; nobody settles them."""
     with database.transaction() as cursor:
         settings = rulebooks.load_settings(cursor)
         ids = window_of.find_not_archived_outside(cursor, settings)

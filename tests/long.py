@@ -1,4 +1,4 @@
-"""Long tests: run when what they are about has changed, and by `scripts/test --all`.
+"""Long tests: the default suite skips them unless their subject changed; `scripts/test --all` runs all.
 
 A test function or case marked `long("dedup/text")` is about the files of that folder, about its own file,
 and about what tests share: all that is no test.
@@ -50,7 +50,7 @@ def is_due(names: tuple[str, ...], test: Path) -> bool:
 
 
 def main() -> None:
-    """Record what there is now, of all that long tests name."""
+    """Record the digests of all files and folders that long tests name."""
     names = {SHARED}
     for test in sorted((ROOT / "tests").rglob("test_*.py")):
         if marks := re.findall(r"pytest\.mark\.long\(([^)]*)\)", test.read_text("utf-8")):

@@ -11,7 +11,7 @@ Test = Callable[..., None]
 
 
 def each(name: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Test], Test]:
-    """Run a test for every case, in place of `parametrize`: all that fail are told, each with its case.
+    """Run a test for every case, instead of `parametrize`. All failed cases are reported, with their cases.
 
     Fixtures are shared by the cases.
     """

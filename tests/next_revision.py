@@ -1,4 +1,4 @@
-"""The program of the next revision: what upgrades do, while there is one migration only."""
+"""A program with one more migration, to test upgrades while there is only one migration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marks kept elsewhere: a reader of `changes` that stores what it is told, and is compared with the table."""
+"""A copy of the marks: a reader of `changes` that stores each mark, and is compared with the table."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Asks(Protocol):
 
 
 class Replica:
-    """A reader, and what it was told."""
+    """A reader, and the marks that it has read."""
 
     def __init__(self, database: AnyDatabase) -> None:
         self.database = database
@@ -73,7 +73,7 @@ class Replica:
         return heard
 
     def assert_equal(self) -> None:
-        """Check that the replica equals the table; articles that it was never told of count as pending."""
+        """Check that the replica equals the table; articles that it never read count as pending."""
         stored = answer(self.database).marks
         assert self.marks.keys() <= stored.keys()
         assert {name: self.marks.get(name, PENDING) for name in stored} == stored

@@ -1,4 +1,4 @@
-"""The architecture, held by tests: a core without a database, one place that prints, files one can read."""
+"""The laws of the architecture: a core without a database, one place that prints, readable modules."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _imported(found: ast.Module) -> Iterator[str]:
 
 @cache
 def calls(found: ast.Module) -> list[str]:
-    """Return every call as it is written, such as `sys.exit`."""
+    """Return every call in the form in which it is written, such as `sys.exit`."""
     return [ast.unparse(node.func) for node in ast.walk(found) if isinstance(node, ast.Call)]
 
 
@@ -160,7 +160,7 @@ BEHIND_THE_DOOR = (
 
 
 ASKERS = r"cli/|extras/\w+/commands|extras/(serve|browse)/(?!browsing)\w+\.py"
-"""Commands, and pages but for the questions behind them."""
+"""Commands and pages, except the modules with the queries of pages."""
 
 
 @each("name", [name for name in NAMES if re.match(ASKERS, name)])

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from dedup import Article
 from tests.conftest import Server
 
-truths = pytest.importorskip("dedup.extras.judging.truth")  # what is compared is in extras
+truths = pytest.importorskip("dedup.extras.judging.truth")  # the compared code is in extras
 
 BENCHMARKS = Path(__file__).parents[1] / "scripts" / "benchmarks"
 sys.path[:0] = [str(BENCHMARKS), str(BENCHMARKS.parent)]
@@ -134,7 +134,7 @@ def test_what_many_articles_need_follows_from_what_two_sizes_cost() -> None:
 
     assert cells(36_000) == ["| 36,000", "0.0", "0.0", "0.1", "1", "0", "none |"]
     assert cells(1_000_000)[1:4] == ["0.3", "0.0", "2.0"]
-    assert float(cells(20_000_000)[2]) > 20_000_000 * cost.wall / 3600  # in slices, so read again
+    assert float(cells(20_000_000)[2]) > 20_000_000 * cost.wall / 3600  # slices are read again
     firsts = [cells(size)[-1].partition(":")[0] for size in (10**6, 5 * 10**7, 10**8, 10**10)]
     assert firsts == ["none |", "memory", "arrays", "ids"]
 
@@ -181,7 +181,7 @@ def test_the_rate_of_many_clients_is_what_they_committed(server: Server) -> None
         found = connection.execute("SELECT count(*), count(DISTINCT client) FROM numbers").fetchone()
         assert found is not None
         assert found[1] == 6
-        # A measurement ends with the statements in hand, so it is a little longer than it was told.
+        # A measurement ends after its current statements, so it takes a little longer than requested.
         assert found[0] >= sum(rate.transactions for rate in rates) * 0.3 > 0.5 * found[0] > 0
         with pytest.raises(psycopg.errors.UndefinedTable):
             six.rate("INSERT INTO nowhere VALUES (%s, %s)", [("a",)], 0.1)

@@ -84,7 +84,7 @@ def test_a_dashboard_can_ask_it(newsroom: str, path: Path) -> None:
     names, rows = asked(newsroom, expanded(query))
     assert rows
     assert all(value is not None for value in rows[0])
-    # As Superset and Metabase send it.
+    # The statement as Superset and Metabase send it.
     asked(newsroom, f"SELECT * FROM (\n{expanded(query)}\n) AS dataset LIMIT 5")
     if "$__timeGroupAlias" in query:
         assert names[0] == "time"
@@ -197,7 +197,7 @@ def test_the_notebook_runs_on_an_empty_corpus(
 def test_the_notebook_runs_on_a_corpus_of_another_schema(
     empty: str, charts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Here are no outlets but one, whose name looks like a formula, hardly any times, and a wrong one."""
+    """The corpus has one outlet, whose name looks like a formula, hardly any dates, and one wrong date."""
     text = "The council of the harbour town votes for ferries by night. They sail from May on. " * 3
     articles = [Article(f"a{n}", text=text) for n in range(3)]
     articles.append(Article("b", text=text, publication="$a_{b$", published_at="1700-01-01"))

@@ -32,7 +32,7 @@ def text(name: str) -> str:
 
 
 def anchors(page: str) -> set[str]:
-    """The anchors of the headings of a page, as GitHub makes them."""
+    """Return the anchors of the headings of a page, as GitHub makes them."""
     found = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", page, flags=re.M | re.S), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
@@ -170,7 +170,7 @@ LOCATORS = {"scripts/sandbox.py", "scripts/train_english.py", "tests/conftest.py
 
 
 def repository() -> list[str]:
-    """The files of the repository: what git tracks, and what it would."""
+    """Return the files of the repository: tracked by git, or new and not ignored."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, timeout=60
     )

@@ -1,4 +1,4 @@
-"""The files of docs/examples/ can be used: units, crontab, DAG, manifests and rules name what there is."""
+"""The files of docs/examples/ (units, crontab, DAG, manifests, rules) name existing commands and options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The core needs no extra: none is imported, and with any of them removed the rest is as it was."""
+"""The core needs no extra: it imports none, and it works the same if any extra is removed."""
 
 from __future__ import annotations
 
@@ -190,6 +190,6 @@ def test_without_extras_the_tests_of_the_core_are_found(copied: Path) -> None:
 @pytest.mark.timeout(3_600)
 def test_without_extras_the_tests_of_the_core_pass(copied: Path) -> None:
     remove(copied, *EXTRAS)
-    without = "--ignore=tests/package"  # wheels are made of what git knows
+    without = "--ignore=tests/package"  # building wheels needs the files that git lists
     done = python(copied, "-m", "pytest", "-q", "-p", "no:cacheprovider", without, seconds=3_000)
     assert done.returncode == 0, done.stdout[-10_000:]

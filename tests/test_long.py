@@ -1,4 +1,4 @@
-"""Long tests are left out only while what they are about is as it was when they last ran."""
+"""Long tests are left out only while their subject is the same as at their last run."""
 
 from __future__ import annotations
 

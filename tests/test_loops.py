@@ -1,4 +1,4 @@
-"""A loop over cases tells what failed, and on which."""
+"""A loop over cases reports every case that failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rooms of the code, one above the other: no import of a room above, and none in a circle."""
+"""The rooms of the code: no room imports a higher room, and no imports form a circle."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.loops import each
 from tests.test_architecture import NEEDED, PACKAGE, circle, needs, tree
 
 ROOMS = (
-    "base",  # what everything stands on
+    "base",  # the lowest room
     *("text", "rules", "files"),  # without a database
     *("db", "attach", "runs", "store"),  # statements
     "settling",  # decisions
     "api",  # the public face
-    "cli",  # what uses it
+    "cli",  # the highest room
 )
 """Packages and modules of `dedup/`, lowest first: each imports only earlier ones."""
 

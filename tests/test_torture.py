@@ -1,4 +1,4 @@
-"""`scripts/torture.py` tells what long tests tell it, and a loss as a loss."""
+"""`scripts/torture.py` prints the reports of long tests, and a failed test as a loss."""
 
 from __future__ import annotations
 

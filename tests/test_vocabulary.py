@@ -25,7 +25,7 @@ GONE = {
     "followed": "synced",
     "bulk": "memory",
 }
-"""Words that were used here beside another one for the same thing."""
+"""Words that the code once used as second words for the same thing, with the word to use."""
 
 AT_HOME = {
     "cluster": ("cluster", "spark", "exchange", "deduplicator", "cli/main", "lab", "api"),

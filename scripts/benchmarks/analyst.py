@@ -32,7 +32,7 @@ from dedup import Article, Deduplicator, frames
 from dedup.db.database import Database
 from dedup.files.readers import read_articles
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # finds `sandbox` in the parent folder
 from sandbox import DATA
 
 FILE = "reuters_web_2006_2010.jsonl.gz"

@@ -94,7 +94,7 @@ def clients(url: str, count: int) -> Iterator[Clients]:
 
 
 def _serve(url: str, pipe: Connection, size: int) -> None:
-    """Run the clients of one process: measure whenever the parent asks, until the parent closes the pipe."""
+    """Run the clients of one process. They measure whenever the parent asks, until it closes the pipe."""
     connections = [psycopg.connect(url, autocommit=True) for _ in range(size)]
     while True:
         try:

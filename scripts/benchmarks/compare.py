@@ -34,7 +34,7 @@ from servers import embedded_server, version
 from dedup.base.errors import DedupError
 from dedup.extras.judging.truth import read_truth
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # finds `sandbox` in the parent folder
 from sandbox import DATA
 
 FILE = "reuters_web_2006_2010.jsonl.gz"

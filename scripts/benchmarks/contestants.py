@@ -41,13 +41,13 @@ NIGHT, HELD = 2_000, 500
 """Articles of the nightly run, and articles submitted one by one; each at most a tenth of the corpus."""
 
 CHANGED = ("duplicate_sentence_jaccard", "0.72")
-"""A setting and its new value, before marks are settled again; the default of the setting is 0.7."""
+"""A setting and its new value (the default is 0.7). After this change all marks are settled again."""
 
 ASKED = 50
-"""Number of articles whose copies are searched by trigrams, evenly spread among articles with a copy."""
+"""Number of trigram searches: each looks for the copies of an article that has copies."""
 
 TRUTH_SHINGLES = 20
-"""Minimum number of word 5-shingles of an article in the silver truth."""
+"""Articles with fewer distinct word 5-shingles are not in the silver truth."""
 
 Found = npt.NDArray[np.int32]
 """Result of a program: the group of each article, shape (n,), or pairs of article numbers, shape (m, 2)."""
@@ -99,7 +99,7 @@ class Bench:
 
     @cached_property
     def texts(self) -> Path:
-        """Write the texts for `rivals.py` into one file, and again into one per core; return the folder."""
+        """Write the texts for `rivals.py`, into one file and also into a file per core; return the folder."""
         folder = self.work / "texts"
         folder.mkdir()
         parts = meter.cores()

@@ -29,7 +29,7 @@ from typing import Any
 
 import psycopg
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # finds `sandbox` in the parent folder
 from sandbox import store, throwaway_server
 
 from dedup import Article, Deduplicator
@@ -41,19 +41,19 @@ from dedup.store.settling import count_unsettled
 
 RECORDED = Path(__file__).with_name("counts.json")
 ARTICLES, NIGHT, CALLS, WARM = 2_000, 200, 100, 20
-"""Articles of the corpus and of the night; measured calls of each kind, and calls before them."""
+"""Numbers: articles of the corpus, articles of the night, measured calls of each kind, calls to warm up."""
 
 PENDING = (1, 1_000)
 """Numbers of waiting articles of the recorded counts."""
 
 TOLERANCE = {"round trips": 1.1, "buffers": 1.1, "peak kB": 1.1, "WAL bytes": 1.2}
-"""Factor by which each count may exceed the recorded one; the WAL differs by a tenth from run to run."""
+"""Factor by which each count may exceed the recorded count; the WAL differs by a tenth from run to run."""
 
 SENTENCES, WORDS = 14, 18
 """Sentences of an invented article, and words of a sentence."""
 
 Counts = dict[str, dict[str, float]]
-"""Kind of call, such as "new", to the mean counts per call."""
+"""Kind of call, such as "new" -> name of a count -> mean per call."""
 
 
 def main() -> int:
@@ -61,7 +61,7 @@ def main() -> int:
     if options.check or options.write:
         options.file, options.articles, options.pending = None, ARTICLES, PENDING
     with throwaway_server() as url, psycopg.connect(url, autocommit=True) as owner:
-        owner.execute("ALTER SYSTEM SET autovacuum = off")  # its buffers would be counted, too
+        owner.execute("ALTER SYSTEM SET autovacuum = off")  # its buffers would be counted with those of calls
         if options.check or options.write:  # copies of pages in the WAL depend on the times of checkpoints
             owner.execute("ALTER SYSTEM SET full_page_writes = off")
         owner.execute("SELECT pg_reload_conf()")
@@ -88,7 +88,7 @@ def measure(
     night = islice(source, NIGHT * max(1, articles // 20 // NIGHT))
     store(database, night)
     backfill(database)
-    with database.session() as session:  # else the counts of the backfill come up to 10 s later
+    with database.session() as session:  # otherwise Postgres may report the counts of the backfill 10 s later
         session.connection.execute("SELECT pg_stat_force_next_flush()")
     counts: Counts = {}
     random = Random(0)
@@ -188,7 +188,7 @@ def _used(owner: psycopg.Connection[Any], dd: Deduplicator) -> tuple[int, int]:
 
 
 def exceeding(found: Counts, recorded: Counts) -> list[str]:
-    """Return a line for each count that is larger than the recorded one by more than `TOLERANCE`."""
+    """Return a line for each count that exceeds the recorded count by more than `TOLERANCE` allows."""
     return [
         f"{kind}: {name} {found[kind][name]:,.1f}, recorded {counts[name]:,.1f}"
         for kind, counts in recorded.items()
@@ -198,7 +198,7 @@ def exceeding(found: Counts, recorded: Counts) -> list[str]:
 
 
 def changed(some: Sequence[Article], suffix: str, part: int, random: Random) -> Iterator[Article]:
-    """Yield a copy of each article, in which one sentence of `SENTENCES`, or one of `part`, is new."""
+    """Yield a copy of each article with new sentences: every `part`-th, or only the first if `part` is 1."""
     for article in some:
         sentences = article.text.split(". ")
         for place in range(0, len(sentences), part if part > 1 else SENTENCES):
@@ -214,8 +214,8 @@ def edits(some: Sequence[Article], random: Random) -> Iterator[Article]:
 
 
 def mixed(stored: Sequence[Article], new: Sequence[Article], random: Random) -> list[Article]:
-    """Return a stream in random order: 60 % is `new`, 20 % copies of `stored` ones, 10 % similar to some,
-    and 10 % edits."""
+    """Return a stream in random order: 60 % `new` articles, 20 % copies of `stored` articles, 10 % articles
+    similar to stored articles, and 10 % edits of stored articles."""
     part = len(new) // 6
     some = random.sample(stored, 3 * part)
     stream = [*new, *changed(some[: 2 * part], "copy", 1, random)]
@@ -226,7 +226,7 @@ def mixed(stored: Sequence[Article], new: Sequence[Article], random: Random) -> 
 
 
 def invented(random: Random) -> Iterator[Article]:
-    """Yield articles without end; each tenth is similar to the one before."""
+    """Yield articles without end. Each tenth article is similar to the article before it."""
     began = datetime(2026, 1, 1, tzinfo=UTC)
     sentences: list[str] = []
     for number in range(sys.maxsize):
@@ -238,7 +238,7 @@ def invented(random: Random) -> Iterator[Article]:
 
 
 def invented_sentence(random: Random) -> str:
-    # As in real texts, every second word is one of a few, and the others are rare.
+    # As in real texts, every second word is one of a hundred frequent words, and the other words are rare.
     words = [_word(random.randrange(1, 100 if n % 2 else 50_000)) for n in range(WORDS)]
     return " ".join(words).capitalize()
 

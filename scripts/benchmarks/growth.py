@@ -38,14 +38,13 @@ from dedup import Article
 from dedup.base.errors import DedupError, InputError
 from dedup.files.readers import read_articles
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # finds `sandbox` in the parent folder
 from sandbox import DATA
 
 FILE = "reuters_web_2006_2010.jsonl.gz"
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 NIGHT, HELD, MIXED = 2_000, 500, 600
-"""Number of new articles of a night, of those submitted one by one at the largest size, and of those in the
-mixed stream."""
+"""Numbers of new articles: in a night; submitted one by one at the largest size; in the mixed stream."""
 
 LIMIT_SECONDS = 24 * 3600.0
 TOLD_ARTICLES = 50_000
@@ -58,7 +57,7 @@ MEASURES = {
     "disk": ("disk_mb",),
     "night seconds": ("night", "wall"),
 }
-"""Measures for which an exponent is computed, each with its path in the result of a size."""
+"""Measures for which an exponent is computed -> keys of the figure in the result of a size."""
 
 
 def main() -> int:

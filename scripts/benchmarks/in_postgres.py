@@ -20,7 +20,7 @@ import psycopg
 import xxhash
 
 SENTENCE_CHARACTERS = 40
-"""Minimum number of characters of a counted sentence; shorter ones are bylines, or like "He said so."."""
+"""Minimum characters of a counted sentence; shorter sentences are bylines, or like "He said so."."""
 
 MOST_CARRIERS = 100
 """Sentences in more articles than this are not counted; without this bound the join does not end."""

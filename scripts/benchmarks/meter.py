@@ -31,7 +31,7 @@ SAMPLE_SECONDS = 0.1
 """Seconds between two samples of memory; a sample of ten processes takes about 10 ms."""
 
 END_SECONDS = 10.0
-"""Seconds from the end of a command until its orphans are killed."""
+"""Seconds from the end of a command until the processes that it left running (orphans) are killed."""
 
 LIMIT_SECONDS = 4 * 3600.0
 """Default for the maximum number of seconds that a command may take."""

@@ -29,7 +29,7 @@ DEDUP = Path(sys.executable).with_name("dedup")
 """The command `dedup` of this environment."""
 
 UNDATED = datetime(2000, 1, 1, tzinfo=UTC)
-"""`added_at` of articles without a date; a fixed time, so that their order is the same in every run."""
+"""`added_at` of articles without a date. This time is fixed, so that their order is the same in every run."""
 
 WARM_UP = 10
 """Number of articles submitted first that are not counted, because connections are still being opened."""
@@ -154,7 +154,7 @@ def in_turns(url: str, rows: Iterator[dict[str, Any]]) -> Hook:
             def submit(article: Article = article) -> None:
                 deduplicator.submit(article)
 
-            # The number makes an edit of a stored article a new row, too.
+            # The bare table has no edits: with a number in its key, each version of an article is a new row.
             row["source_id"] += f" {turn}"
 
             def insert(row: dict[str, Any] = row) -> None:

@@ -17,7 +17,7 @@ from growth import MEASURES, exponent, figure
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for picture, which is beside this folder
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # finds `picture` in the parent folder
 import picture
 
 Points = list[tuple[float, float]]

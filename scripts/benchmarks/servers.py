@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psycopg
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # finds `sandbox` in the parent folder
 from sandbox import throwaway_server
 
 START_SECONDS = 60

@@ -37,7 +37,7 @@ from dedup.base.errors import DedupError
 from dedup.base.machine import cores
 from dedup.files.readers import read_articles
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # finds `sandbox` in the parent folder
 from sandbox import DATA
 
 SIZES = (58_051, 580_510)
@@ -45,7 +45,7 @@ GROUP_ROWS = 5_000
 """Number of rows per row group of the Parquet file; a task reads at least one row group."""
 
 LOOK_SECONDS = 0.2
-"""Seconds between two samples of the processes. At most this much of an ending worker is not counted."""
+"""Seconds between two samples of the processes. A worker's time after its last sample is not counted."""
 
 MEASURES = {
     "python": "Python ms",

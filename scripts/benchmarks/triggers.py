@@ -29,7 +29,7 @@ from servers import embedded_server
 from dedup import Article, Deduplicator
 from dedup.files.readers import read_articles
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # finds `sandbox` in the parent folder
 from sandbox import DATA
 
 FILE = "reuters_web_2006_2010.jsonl.gz"
@@ -39,7 +39,7 @@ SINGLE = 200
 
 CLIENTS = 16
 LENGTHS = {"whole articles": None, "200 characters each": 200}
-"""Maximum characters of the inserted articles, or None. Triggers cost relatively more for short articles."""
+"""Maximum characters of the inserted articles; None: whole. Triggers slow short articles relatively more."""
 
 LEAST_RATE, MOST_TIMES = 0.8, 1.2
 """Promised ratios to a table without triggers: minimum rate of inserts, maximum time of unmapped UPDATEs."""

@@ -1,4 +1,4 @@
-"""The door for asyncio: the verdicts of the blocking one, an event loop that goes on, cancelled tasks."""
+"""`AsyncDeduplicator`: the verdicts of `Deduplicator`, an event loop that is not blocked, cancelled tasks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Value = TypeVar("_Value")
 
 
 def far(first: int, count: int) -> list[int]:
-    """Sentences that the others do not have."""
+    """Return sentences that other articles do not have."""
     return list(window(100 + first, count, ring=1_000_000))
 
 
@@ -182,7 +182,7 @@ class Heartbeat:
         before = time.thread_time()
         while True:
             await asyncio.sleep(0)
-            now = time.thread_time()  # of this thread: what others on the machine do does not count
+            now = time.thread_time()  # time of this thread only; other programs on the machine do not count
             self.longest = max(self.longest, now - before)
             before = now
 
@@ -225,7 +225,7 @@ def test_who_does_not_get_the_settle_lock_in_time_is_told_pending(
 def test_submitting_keeps_the_event_loop_no_longer_than_reading_a_text(
     database: Database, corpus_url: str
 ) -> None:
-    # A long text and one that shares something with hundreds would take tens of milliseconds.
+    # Reading a long text, or comparing with hundreds of articles, would take tens of milliseconds.
     family = [article(f"f{i:03}", [*window(0, 6), *far(1_000 + 9 * i, 9)], i) for i in range(150)]
     load(database, *family)
     backfill(database, workers=0)
@@ -313,7 +313,7 @@ def test_a_submit_of_many_that_is_cancelled_cancels_those_in_hand(
 
 
 def test_the_server_goes_away_and_comes_back(database: Database, corpus_url: str) -> None:
-    """An ended session is noticed before an article is entrusted to it, or told; the next one is another."""
+    """A submit notices, before it sends an article, that its session has ended, and takes another."""
 
     async def work(dd: AsyncDeduplicator) -> None:
         await dd.submit(ARTICLES[0])

@@ -164,7 +164,7 @@ def test_a_report_is_true_whatever_is_raised(dd: Deduplicator, monkeypatch: pyte
     report = LoadReport()
     with pytest.raises(RuntimeError, match="the source broke"):
         dd.load(broken(), report=report)
-    assert report.new == sum(1 for _ in dd.marks()) == 3  # what came before is stored
+    assert report.new == sum(1 for _ in dd.marks()) == 3  # the articles before the error are stored
 
 
 def test_pins_common_sentences_and_settings_are_at_the_door(settled: Deduplicator) -> None:

@@ -24,13 +24,13 @@ SECONDS = 60
 
 ARTICLES = [article(f"a{i:02}", window(i % 14, 6), i, publication=f"P{i % 3}") for i in range(60)]
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # of Python 3.12 on
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # a warning since Python 3.12
 
 fork = multiprocessing.get_context("fork")
 
 
 def backends(dd: Deduplicator) -> list[int]:
-    """The server processes of the connections that this process uses."""
+    """Return the id of the server process behind the connection of this process."""
     with dd._database.transaction() as cursor:
         return [cursor.connection.info.backend_pid]
 
@@ -98,7 +98,7 @@ def test_a_fork_while_other_threads_hold_connections_does_not_hang(
     with warm(corpus_url) as dd, ThreadPoolExecutor(MAX_CONNECTIONS) as threads:
         held = [threads.submit(hold) for _ in range(MAX_CONNECTIONS)]
         try:
-            ready.wait(SECONDS)  # not one connection is free
+            ready.wait(SECONDS)  # all connections are taken
             child = fork.Process(target=_found_or_not, args=(dd, "before"), daemon=True)
             child.start()
             child.join(SECONDS)

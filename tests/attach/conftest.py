@@ -1,4 +1,4 @@
-"""An owner of tables for the tests of attached ones, in the database that tests share."""
+"""Give tests an owner of attached tables, in the database that the tests share."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def assert_followed(
     where: str = "true",
     marked: bool = True,
 ) -> Answer:
-    """The articles are the rows, marks are the oracle's wherever they stand, and every check says so.
+    """Check that the articles are the rows, that all marks are the oracle's, and that every check agrees.
 
     Args:
         columns: field of an article to column, as the table is now.

@@ -1,4 +1,4 @@
-"""Attached tables: whatever their owner does by plain SQL, the marks follow."""
+"""Attached tables: the marks follow the table, whatever SQL its owner runs."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_own_articles_and_several_tables_are_compared_with_each_other(
         "news/1": "duplicate:own",
         "wire/1": "duplicate:own",
     }
-    # In the table's own keys an original elsewhere has no key; its source_id tells.
+    # An original that is not in the table has no key there; its source_id names it.
     query = "SELECT id, duplicate_of, original_source_id FROM dedup.news_marks"
     assert rows(owner, query) == [(1, None, "own")]
     verdict = deduplicator(database).submit(article("late", window(0, 6), 9))
@@ -164,7 +164,7 @@ class AttachProgress:
 
 @pytest.mark.long("dedup", "migrations")
 def test_progress_never_says_more_than_all(database: Database, owner: Owner) -> None:
-    """A table that is attached is one note, which becomes a note of each row."""
+    """Attaching notes the table as a whole; the first reading turns this note into a note for each row."""
     news(owner)
     owner.execute("INSERT INTO news (id, body) SELECT n, 'words' FROM generate_series(1, 4000) n")
     attach(database)
@@ -390,7 +390,7 @@ def test_a_partitioned_table(database: Database, owner: Owner) -> None:
     for i, (where, minute) in enumerate([("news", 0), ("early", 1), ("late", 6)]):
         owner.execute(insert.format(where).encode(), [i, at(minute), text(window(i, 6))])
     assert len(right(database).marks) == 3
-    owner.execute("UPDATE news SET day = day + interval '1 hour' WHERE id = 0")  # to the other partition
+    owner.execute("UPDATE news SET day = day + interval '1 hour' WHERE id = 0")  # changes the partition
     owner.execute("UPDATE late SET body = %s WHERE id = 2", [text(window(0, 6))])
     found = right(database)
     assert len(found.marks) == 3
@@ -612,7 +612,7 @@ def test_mark_columns_follow_and_are_not_written_for_nothing(database: Database,
     assert settle(database).written_back == 2
     stored = "SELECT id, dedup_status, dedup_duplicate_of, dedup_score FROM news ORDER BY id"
     assert rows(owner, stored) == [(1, "unique", None, None), (2, "duplicate", 1, 1.0)]
-    assert outbox(database) == []  # to write marks is no change
+    assert outbox(database) == []  # writing marks notes no change
     put(owner, 3, window(7, 6), 2)
     owner.execute("UPDATE news SET lang = 'en' WHERE id = 3")
     assert settle(database).written_back == 1
@@ -657,7 +657,7 @@ def test_triggers_fire_in_replica_mode_and_pin_their_search_path(database: Datab
 
 
 def test_no_trigger_notifies(database: Database, owner: Owner) -> None:
-    """NOTIFY makes Postgres commit one transaction after the other: all who write would queue up."""
+    """NOTIFY makes Postgres commit transactions one after another, so all writers would wait in a queue."""
     news(owner)
     attach(database)
     with psycopg.connect(database.url, autocommit=True) as listener:

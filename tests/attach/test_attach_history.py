@@ -111,7 +111,7 @@ def test_any_history_ends_with_the_marks_of_a_fresh_corpus(
 
 
 def test_what_two_sessions_do_at_once_is_all_noted(database: Database, owner: Owner) -> None:
-    """A note with a lower number may become visible after one with a higher."""
+    """A note with a low number may become visible after a note with a higher number."""
     news(owner)
     attach(database)
     settle(database)
@@ -127,7 +127,7 @@ def test_what_two_sessions_do_at_once_is_all_noted(database: Database, owner: Ow
 def busy(
     url: str, owner: Owner, edits: Sequence[tuple[str, list[Any]]], runners: int, workers: int
 ) -> list[BaseException]:
-    """The owner's statements, while so many programs settle what they find."""
+    """Run the owner's statements while `runners` threads settle the changes."""
     errors: list[BaseException] = []
     done = threading.Event()
 

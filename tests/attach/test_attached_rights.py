@@ -48,7 +48,7 @@ def bare(server: Server) -> Iterator[Database]:
 
 
 def marked(url: str) -> list[tuple[Any, ...]]:
-    """Keys and marks as the table itself has them."""
+    """Return the keys and marks in the table's own columns."""
     with psycopg.connect(url) as connection:
         return connection.execute(
             "SELECT id, dedup_status, dedup_duplicate_of FROM newsroom.news ORDER BY id"

@@ -1,4 +1,4 @@
-"""Tables as content management systems have them: outlets by number, bodies with markup, texts in parts."""
+"""Tables of content management systems: outlets as numbers, bodies with markup, texts in several parts."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def attach_posts(database: Database, **given: Any) -> None:
 
 
 def write(owner: Owner, key: int, start: int, outlet: int = 1, **columns: Any) -> None:
-    """A new post, or a new revision of one."""
+    """Write a new post, or a new revision of a post."""
     given = {"id": key, "outlet_id": outlet, "headline": f"Post {key}", "published": at(60 + key), **columns}
     owner.execute(
         sql.SQL(
@@ -387,7 +387,7 @@ def test_how_a_view_is_followed_can_be_changed(database: Database, owner: Owner)
 
 @pytest.mark.parametrize("seed", range(3))
 def test_killed_looks_lose_no_change_of_a_view(database: Database, owner: Owner, seed: int) -> None:
-    """A comparison that is stopped after any page: the next one starts from the last completed one."""
+    """Stop a comparison after any page: the next comparison starts from the last completed one."""
     rng = random.Random(seed)
     cms(owner)
     for key in range(6):
@@ -412,7 +412,7 @@ def test_killed_looks_lose_no_change_of_a_view(database: Database, owner: Owner,
     assert deduplicator(database).attachments.sync(whole=True) == 0
 
 
-# --- columns of one's own
+# --- kept columns
 
 
 def test_columns_of_ones_own_stay_readable_beside_the_marks(database: Database, owner: Owner) -> None:

@@ -123,7 +123,7 @@ def made_roles(url: str) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def corpora(server: Server) -> Iterator[str]:
-    """The name of a database with the schema; roles of the module are there meanwhile."""
+    """Yield the name of a database with the schema. The roles of this module exist until its end."""
     name = make_template(server)
     with made_roles(server.create("dedup_hostile_roles")):
         yield name
@@ -171,7 +171,7 @@ def corpus(server: Server, template: str, kind: str) -> Iterator[tuple[Database,
 
 
 def hook(owner: psycopg.Connection[Any], statements: str) -> None:
-    """Put the payload in a place; what Postgres refuses is no hook."""
+    """Put the payload in a place. A place in which Postgres refuses the payload is no hook."""
     with suppress(psycopg.Error):
         if not statements.startswith("ALTERED"):
             owner.execute(statements.encode())
@@ -281,7 +281,7 @@ def test_without_a_session_of_the_owner_it_is_refused_with_the_next_step(
                 problems = dd.backfill(workers=0).problems
                 assert all("no session can be opened as" in problem for problem in problems)
                 assert problems
-                assert dd.attachments.drift() == problems[:1]  # as `status --check` says it
+                assert dd.attachments.drift() == problems[:1]  # the same message as in `status --check`
                 with pytest.raises(InputError, match="give libpq a login for that role"):
                     dd.attachments.attach("cms.a", keys=["id"], columns={"text": "body"}, name="again")
         finally:
@@ -328,7 +328,7 @@ STRANGE_VIEWS = {
     "view": "SELECT id, body, headline FROM cms.v",
     "child": "SELECT id, body, headline FROM public.parent",
 }
-"""Views that run code of a stranger, or read a table of one."""
+"""Views that run code of an untrusted role, or read a table of an untrusted role."""
 
 
 @pytest.mark.long("dedup", "migrations")
@@ -350,7 +350,7 @@ def test_a_trusted_view_over_what_belongs_to_others_is_refused(server: Server, c
         root.execute(f"CREATE VIEW public.ours AS {query}".encode())
         with pytest.raises(InputError, match=f"would run code of {OWNER}, which has fewer"):
             dd.attachments.attach("public.ours", **mapping)
-        # The same view, defined anew after it was attached.
+        # The same views, defined again after the view was attached.
         root.execute(b"CREATE VIEW public.plainly AS SELECT id, body, headline FROM public.plain")
         dd.attachments.attach("public.plainly", **mapping, name="plainly")
         dd.backfill(workers=0)

@@ -254,11 +254,11 @@ def test_a_comparison_follows_the_loss_of_a_few_or_of_less_than_half_and_no_othe
     deduplicator(database).attachments.detach("news")
 
 
-# --- two rows for one article
+# --- two rows with the same id
 
 
 def twice(database: Database, owner: Owner) -> None:
-    """A view of three rows that two of them come to share an id in."""
+    """Make a view of three rows, two of which get the same id later."""
     news(owner)
     fill(owner, 3)
     owner.execute("CREATE TABLE outlets AS SELECT 1 AS id")
@@ -295,7 +295,7 @@ def test_a_worker_names_two_rows_with_one_id_and_rests_before_it_looks_again(
     database: Database, owner: Owner, caplog: pytest.LogCaptureFixture
 ) -> None:
     twice(database, owner)
-    for _ in range(2):  # the second one begins while the table is left alone
+    for _ in range(2):  # the second backfill begins while the table is left alone
         caplog.clear()
         with working(database.url):
             wait_until(lambda: "several rows" in caplog.text)

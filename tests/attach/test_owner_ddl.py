@@ -83,7 +83,7 @@ def marked_news(database: Database, owner: Owner) -> None:
     settle(database)
 
 
-# Mark columns, and what verify says of them
+# Columns of marks, and the answer of `verify` about them
 
 
 AS_IT_WAS = {
@@ -296,7 +296,7 @@ PARTITIONS: dict[str, list[str]] = {
 
 
 def partitioned(database: Database, owner: Owner) -> None:
-    """Two partitions of two rows each, with copies across them; settled."""
+    """Attach and settle a table of two partitions, with copies of each other's rows."""
     owner.execute(CREATED.encode())
     for i, key in enumerate((1, 2, 101, 102)):
         owner.execute(
@@ -307,7 +307,7 @@ def partitioned(database: Database, owner: Owner) -> None:
 
 
 def done(database: Database, owner: Owner, statements: Sequence[str]) -> None:
-    """Statements of the owner, one after the other."""
+    """Run statements as the owner, one after the other."""
     for statement in statements:
         if statement == SETTLE:
             settle(database)
@@ -458,7 +458,7 @@ TWINS = (
     "The council voted on Monday for night trams from May on. A surcharge was lost by three votes."
     "   vsntruurbexvHME5xJ3a!:)w",
 )
-"""Two texts for which `hashtextextended(text, 0)` is the same: its state can be computed backwards."""
+"""Two texts with equal `hashtextextended(text, 0)`, found by computing the hash backwards."""
 
 
 @pytest.mark.parametrize("noted", ["by triggers", "by sync"])
@@ -480,7 +480,7 @@ def test_an_edit_can_not_hide_behind_a_hash(database: Database, owner: Owner, no
     assert found.status()["news/2"] == "unique"
 
 
-# Drift: named, survived and healed by one command
+# Drift is named, harms nothing else, and is healed by one command
 
 
 @dataclass(frozen=True)
@@ -631,7 +631,7 @@ def test_drift_harms_nobody_is_named_and_healed(
     assert len(others) == 2
     done(database, owner, drift.statements)
     written(owner, drift)
-    # The corpus beside that table is what it was, and goes on.
+    # The other articles of the corpus are unchanged, and are still settled.
     assert rows(owner, OTHERS) == others
     assert rows(owner, "SELECT source_id FROM dedup.canonical_article WHERE source_id = 'own'")
     assert rows(owner, "SELECT id, original_source_id FROM dedup.wire_marks") == [(1, "news/1")]
@@ -646,7 +646,7 @@ def test_drift_harms_nobody_is_named_and_healed(
     assert of_news(owner) == before, "marks were lost"
     assert dedup("status", "--check").code == 1
     assert dedup("verify").code == 3
-    # One command maps again.
+    # One command maps the table again.
     planned = deduplicator(database).attachments.remap("news", **drift.given, dry_run=True)
     assert deduplicator(database).attachments.drift() == named
     assert deduplicator(database).attachments.remap("news", **drift.given).statements == planned.statements
@@ -763,7 +763,7 @@ def test_a_worker_settles_the_rest_and_says_what_drifted(
 def test_rows_of_a_drifted_table_that_wait_for_their_first_mark_hold_nobody_up(
     database: Database, owner: Owner
 ) -> None:
-    """Rows with other texts than the noted ones: their notes wait until the table is mapped again."""
+    """Change texts after they were noted: their notes wait until the table is mapped again."""
     news(owner)
     put(owner, 1, window(0, 6), 0)
     put(owner, 2, window(3, 6), 1)
@@ -805,7 +805,7 @@ def test_triggers_that_were_off_for_the_backfill_too_need_nobody(database: Datab
     assert_followed(database, owner, COLUMNS)
 
 
-# Who owns what
+# Owners of objects
 
 
 def test_a_role_goes_on_making_partitions_of_what_a_superuser_attached(
@@ -817,7 +817,7 @@ def test_a_role_goes_on_making_partitions_of_what_a_superuser_attached(
         owner.execute(sql.SQL("GRANT ALL ON SCHEMA newsroom TO {0}; SET ROLE {0}").format(role))
         owner.execute(CREATED.encode())
         owner.execute("INSERT INTO news (id, day, body) VALUES (1, %s, %s)", [at(0), text(window(0, 6))])
-        attach(database, columns=DATED, mark_columns=True)  # by the superuser, in another session
+        attach(database, columns=DATED, mark_columns=True)  # the superuser attaches, in another session
         settle(database)
         done(
             database,

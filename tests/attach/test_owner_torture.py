@@ -148,7 +148,7 @@ class Writer(Errand):
         self.keys = 1_000 + remainder
 
     def step(self) -> None:
-        """A transaction of some statements on one table."""
+        """Run a transaction of some statements on one table."""
         table = self.rng.choice(self.tables)
         with self.connection.transaction() as undone:
             place = table.place
@@ -225,7 +225,7 @@ class Writer(Errand):
 
 
 class Builder(Errand):
-    """Changes what tables are."""
+    """Alters tables."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -323,7 +323,7 @@ class Builder(Errand):
             table.lost.add("text")
 
     def replace_key(self, table: Table) -> None:
-        if table.partitions is not None:  # they rest on it
+        if table.partitions is not None:  # the partitions depend on the key
             return
         old, new = table.key, self.name("k")
         with self.connection.transaction():
@@ -342,7 +342,7 @@ class Builder(Errand):
     # Tables
 
     def next_table(self, table: Table) -> tuple[str, dict[str, int] | None]:
-        """A new table like this one, with a part of its rows; returns its name and its partitions."""
+        """Make a table like the given one, with a part of its rows. Return its name and its partitions."""
         new = self.name(f"{table.name}_next")
         place = f"{table.schema}.{new}"
         partitions = None
@@ -416,7 +416,7 @@ class Builder(Errand):
     def rewrite(self, table: Table) -> None:
         self.run(f"VACUUM FULL {table.place}")
 
-    # What dedup made
+    # Objects that dedup made
 
     def switch_triggers(self, table: Table) -> None:
         self.run(f"ALTER TABLE {table.place} {self.rng.choice(['DISABLE', 'ENABLE'])} TRIGGER USER")
@@ -429,7 +429,7 @@ class Builder(Errand):
         )
         if there:
             with self.connection.transaction():
-                # Postgres locks partitions before their table here, and a writer's way is the other one.
+                # Here Postgres locks partitions before their table; a writer locks the table first.
                 self.run(f"LOCK TABLE {table.place} IN ACCESS EXCLUSIVE MODE")
                 self.run(f"DROP TRIGGER {self.rng.choice(there)[0]} ON {table.place}")
 
@@ -543,7 +543,7 @@ class Writing:
         assert not any(thread.is_alive() for thread in self._threads)
 
     def more(self) -> None:
-        """Let them write some more transactions."""
+        """Let the threads write some more transactions."""
         self._wanted.release(TRANSACTIONS)
 
     def _run(self, writer: Writer) -> None:
@@ -555,7 +555,7 @@ class Writing:
 
 
 def made(database: Database, owner: Errand) -> None:
-    """The two tables, one of them with partitions."""
+    """Make the two tables, one of them with partitions."""
     rest = "body text, headline text, day timestamptz, outlet text, lang text, clicks integer"
     owner.run(f"CREATE TABLE {SCHEMA}.news (id bigint PRIMARY KEY, {rest})")
     owner.run(f"CREATE TABLE {SCHEMA}.wire (id bigint PRIMARY KEY, {rest}) PARTITION BY RANGE (id)")
@@ -592,7 +592,7 @@ def heal(database: Database, table: Table, there: Callable[[Table], list[str]]) 
 
 
 def same_as_fresh(database: Database, tables: list[Table]) -> None:
-    """Check that the corpus equals a fresh one made from the same tables."""
+    """Check that the corpus equals a new corpus made from the same tables."""
     found = answer(database)
     with database.transaction() as cursor:
         added = cursor.execute("SELECT source_id, added_at FROM dedup.article").fetchall()
@@ -630,7 +630,7 @@ def same_as_fresh(database: Database, tables: list[Table]) -> None:
 
 
 def torture(server: Server, template: str, seed: int, steps: int, app: str | None) -> str:
-    """A history of so many changes of tables, by a role; returns what it was made of."""
+    """Run a history of `steps` changes of tables, as a role. Return a summary of the changes."""
     print(f"seed {seed}, {steps} steps")
     tables = [Table("news"), Table("wire", {"wire_a": 0, "wire_b": WIDTH})]
     with copied(server, template, "dedup_torture") as database:
@@ -655,7 +655,7 @@ def torture(server: Server, template: str, seed: int, steps: int, app: str | Non
                     writing.more()
                     builder.step()
                     assert not writing.errors, writing.errors[0]
-                    if step % 5 == 4:  # whatever drifted, the rest of the corpus goes on
+                    if step % 5 == 4:  # articles of other tables are still settled, even after drift
                         load(database, article(f"own{step}", window(step % 14, 6), step))
 
                         def over(name: str = f"own{step}") -> bool:

@@ -1,4 +1,4 @@
-"""A table in which every user has rows of their own: one text for each of them, and what hides it."""
+"""A table in which every user has rows of the same texts, and queries that show each user one copy."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_copies_in_several_outlets_are_no_reason_to_warn(database: Database, own
 def test_readers_are_seen_where_most_texts_stand_once_for_several_of_them(
     users: int, entries: int, own: int, again: bool
 ) -> None:
-    """`own`: texts of one user each. `again`: every row is there twice."""
+    """`own`: texts that only one user has. `again`: every row is in the table twice."""
     found = [(str(i), "Wire", str(user)) for user in range(users) for i in range(entries)]
     found += [(f"own {i}", "Wire", str(i % users)) for i in range(own)]
     shared = users * entries if users > 1 else 0

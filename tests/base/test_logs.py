@@ -1,4 +1,4 @@
-"""The log of programs that run for long: one line an event, harmless to look at, and nobody's text."""
+"""The log of long-running programs: one line per event, safe to print, and without texts of articles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOG = logging.getLogger("dedup.test")
 
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
-    """Leave the loggers as pytest had them."""
+    """Restore the loggers of pytest after a test."""
     yield
     for name in LOGGERS:
         logger = logging.getLogger(name)

@@ -1,4 +1,4 @@
-"""Settings: defaults that agree with each other, texts read as types, and everything else refused."""
+"""Settings: defaults that agree with each other, values parsed from texts, and refusals of other values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times: every form that is read, every one that is not, and round trips through each form."""
+"""Times: all accepted forms, refusals of all other forms, and round trips through each form."""
 
 from __future__ import annotations
 

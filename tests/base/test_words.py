@@ -1,4 +1,4 @@
-"""Times, spans and sizes as pages say them."""
+"""Times, durations and sizes in the wording of pages."""
 
 from __future__ import annotations
 

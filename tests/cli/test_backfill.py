@@ -125,7 +125,7 @@ def test_a_backfill_with_hardly_any_open_files_ends_with_a_clear_error(
     assert time.monotonic() - started < 60
     assert "Traceback" not in words
     if running.returncode:
-        line = words.strip().splitlines()[-1]  # those before tell how far it is, every ten seconds
+        line = words.strip().splitlines()[-1]  # earlier lines report progress
         assert line.startswith("dedup: ")
         assert "unexpected" not in line
     with database.transaction(settling=True) as cursor:

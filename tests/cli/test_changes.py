@@ -28,7 +28,7 @@ def kept(database: Database) -> Iterator[Database]:
 
 @pytest.fixture
 def filled(kept: Database, dedup: Dedup, news: Path) -> None:
-    """Three settled articles, of which `copy` is one of `first`."""
+    """Yield a corpus of three settled articles, of which `copy` is a copy of `first`."""
     assert dedup("load", str(news)).code == 0
     assert dedup("backfill", "--workers", "1").code == 0
 

@@ -240,7 +240,7 @@ def test_a_changed_setting_waits_for_the_next_backfill(dedup: Dedup, news: Path)
     assert "5 *" in shown
     assert " → " not in shown.split("\n", 1)[1]
     marks = {mark["id"]: (mark["status"], mark["duplicate_of"]) for mark in dedup("marks").lines}
-    assert marks["first"] == ("duplicate", "copy")  # both were added at one moment
+    assert marks["first"] == ("duplicate", "copy")  # both articles were added at the same moment
     assert "new settings" not in dedup("backfill", "--workers", "0").err
 
 

@@ -1,4 +1,4 @@
-"""`dedup credits` and `dedup agencies`, and where else credits are shown."""
+"""`dedup credits`, `dedup agencies`, and credits in the output of other commands."""
 
 from __future__ import annotations
 

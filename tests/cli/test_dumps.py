@@ -95,7 +95,7 @@ def test_what_was_dumped_comes_back_verified(homes: tuple[Path, Path], run: Run,
     assert back.returncode == 0, back.stderr
     assert "restored and verified" in back.stderr
     assert marks(second) == marks(first)
-    # An empty corpus makes room too, and an older state is not mixed with a newer one.
+    # A restore also replaces an empty corpus, and does not mix an older state with a newer one.
     assert run(second, "uninstall", "--yes").returncode == 0
     assert run(second, "status").returncode == 0
     assert run(second, "db", "restore", "monday.dump").returncode == 0
@@ -129,7 +129,7 @@ def test_attached_tables_come_back_with_the_corpus(
     assert marks(second) == marks(first)
     with Deduplicator(embedded.start(second)) as dd:
         assert [row["status"] for row in dd.marks() if row["id"] == "articles/2"] == ["duplicate"]
-    # The triggers are there too: what changes in the table reaches the corpus.
+    # The triggers are restored, too: changes of the table reach the corpus.
     with psycopg.connect(embedded.start(second)) as connection:
         connection.execute("DELETE FROM public.articles WHERE id = 2")
     with Deduplicator(embedded.start(second)) as dd:

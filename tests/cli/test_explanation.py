@@ -58,7 +58,7 @@ def test_in_a_terminal_they_have_a_style(edited: Dedup, monkeypatch: pytest.Monk
     styled = re.findall(r"\x1b\[1;4;33m(.*?)\x1b\[0m", shown)
     assert styled[:2] == ["Marlow", "Marlowe"]
     assert "[-" not in shown
-    # Two columns where there is room: the twins begin on one line.
+    # A wide terminal shows two columns: equal sentences begin on the same line.
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
     assert (re.search(r"The council of Port .*The council of Port ", plain) is not None) is (width == 120)
 

@@ -178,7 +178,7 @@ def test_a_connection_lost_in_mid_export_is_one_line(
 ) -> None:
     dedup("load", str(news))
     dedup("backfill", "--workers", "0")
-    # A process of its own: what libraries log comes to its stderr too.
+    # Run the command in a separate process, because the messages of libraries go to its stderr, too.
     done = subprocess.run(
         [sys.executable, "-c", LOSES_ITS_CONNECTION, "marks", "--format", format_],
         env={**os.environ, URL_VARIABLE: corpus_url},

@@ -54,7 +54,7 @@ def test_every_command_and_option_explains_itself(name: str) -> None:
 
 
 def shown(command: Any) -> list[str]:
-    """The lines of code in a help text, without their indent."""
+    """Return the lines of code in a help text, without indentation."""
     return [line[4:] for line in inspect.cleandoc(command.help).splitlines() if line.startswith("    ")]
 
 
@@ -184,7 +184,7 @@ def test_the_page_has_every_exit_code() -> None:
     assert codes == ["0", "1", "2", "3", "130", "143", "129"]
 
 
-# What the pages tell to type.
+# Commands that the pages tell the user to type.
 
 CODE = re.compile(r"^```.*?^```|^ {4}[^\n]+$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 CALL = re.compile(r"(?:^\s*(?:\$ )?|[`(;]|[|&:] |=\S+ )dedup((?: +[^\s;&)\"`#]+)*)")

@@ -85,7 +85,7 @@ def excel(folder: Path) -> None:
 
 
 def newsapi(folder: Path) -> None:
-    """An answer of a news service, over several lines: no ids, a text that is cut, one that is missing."""
+    """Return an answer of a news service, over several lines: without ids, one text cut, one text missing."""
     articles = [
         ("Courier", "Last keeper leaves the lighthouse", 1, "2026-03-13T09:00:00Z", KEEPER),
         ("Mercury", "A lighthouse without its keeper", 2, "2026-03-13T11:20:00Z", KEEPER),
@@ -125,7 +125,7 @@ FILES: dict[str, Callable[[Path], None]] = {
 
 
 def typed(section: str) -> list[tuple[str, str]]:
-    """The commands of a section, and what it says that they answer."""
+    """Return the commands of a section, each with the output that the section shows."""
     [transcript] = re.findall(r"^```console\n(.*?)^```", SECTIONS[section], re.MULTILINE | re.DOTALL)
     return re.findall(r"^\$ ([^\n]+)\n(.*?)(?=^\$ |\Z)", transcript, re.MULTILINE | re.DOTALL)
 

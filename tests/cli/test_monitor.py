@@ -442,7 +442,7 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 class Noting:
-    """A cursor that notes what it is asked."""
+    """A cursor that records the statements that it executes."""
 
     def __init__(self, cursor: Any) -> None:
         self.cursor, self.connection = cursor, cursor.connection

@@ -150,7 +150,7 @@ def test_jsonl_keeps_every_value_and_csv_can_be_opened(hostile: Dedup, tmp_path:
         f"'{output.printable(COPY)}",
         output.printable(f"other{CONTROL}"),
     ]
-    for format_ in ("jsonl", "csv"):  # a file is as what is printed
+    for format_ in ("jsonl", "csv"):  # the file has the same content as the printed output
         assert hostile("marks", "-f", format_, "-o", "out").code == 0
         assert (tmp_path / "out").read_text("utf-8") == hostile("marks", "-f", format_).out
 
@@ -371,7 +371,7 @@ def test_a_stage_that_is_done_tells_how_long_it_took() -> None:
     work.step(40, 80_000_000)
     work.step(1, 2_000_000, 82_000_000)
     work.time = 51
-    work.shown.tick()  # what follows the last byte takes long
+    work.shown.tick()  # the work after the last byte takes long
     work.shown.end()
     work.time = 99
     work.shown.tick()

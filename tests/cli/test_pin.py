@@ -1,4 +1,4 @@
-"""`dedup pin`: what a person says of a pair holds, is listed, and can be taken back."""
+"""`dedup pin`: a person's decision about a pair has effect, is listed, and can be removed."""
 
 from __future__ import annotations
 

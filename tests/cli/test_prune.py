@@ -1,4 +1,4 @@
-"""`dedup prune`: what it says, and what it leaves."""
+"""`dedup prune`: its messages, and the articles that it leaves in the window."""
 
 from __future__ import annotations
 

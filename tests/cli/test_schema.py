@@ -1,4 +1,4 @@
-"""`--schema`, before any command: another corpus in the same database."""
+"""`--schema`, before any command, names a different corpus in the same database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.cli.conftest import Dedup
 
 @pytest.fixture(autouse=True)
 def second(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave no corpus but the one in `dedup`."""
+    """Remove every corpus except the one in the schema `dedup`."""
     monkeypatch.delenv(VARIABLE, raising=False)
     for name in ("wires", "cables"):
         with database.transaction() as cursor:
@@ -70,7 +70,7 @@ def test_a_hostile_name_is_wrong_usage(
         monkeypatch.setenv(VARIABLE, name)
     answer = dedup("status") if by == "variable" else dedup("--schema", name, "status")
     if by == "variable" and not name:
-        assert answer.code == 0  # as if it were not set
+        assert answer.code == 0  # an empty variable counts as unset
         return
     assert answer.code == 2
     assert "1 to 40 characters of a-z, 0-9 and _" in answer.err

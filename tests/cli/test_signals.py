@@ -39,7 +39,7 @@ def _handlers() -> Iterator[None]:
 def run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str]]:
-    """Runs a function as a command of dedup; returns its exit code and what it said."""
+    """Run a function as a command of dedup. Return its exit code and its output."""
 
     def run(work: Callable[[], None]) -> tuple[int, str]:
         app = typer.Typer(pretty_exceptions_enable=False)
@@ -161,7 +161,7 @@ def test_a_second_signal_at_any_line_of_the_first_ones_handler_disturbs_nothing(
     """A handler that takes a lock would wait for itself, for ever."""
 
     def at(line: int) -> int:
-        """Send the second signal at that line; returns how many lines the handler of the first one had."""
+        """Send the second signal at that line. Return how many lines the handler of the first signal ran."""
         lines = 0
 
         def traced(_frame: FrameType, event: str, _argument: object) -> Any:
@@ -230,7 +230,7 @@ main.main(["work"])
 
 
 def test_a_terminal_that_is_closed_costs_no_batch(tmp_path: Path) -> None:
-    """Words to a terminal that is gone fail; the work must not fail with them."""
+    """Printing fails after the terminal is closed; the work must not fail."""
     finished = tmp_path / "finished"
     master, slave = pty.openpty()
     running = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""`dedup load` says what it understood, and the same rows are the same corpus whatever they come in."""
+"""`dedup load` says how it understood a file; the same rows make the same corpus in every format."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_same_rows_are_the_same_corpus_in_every_format_under_every_name(
     dedup: Dedup, database: Database, tmp_path: Path, count: int
 ) -> None:
     articles = exports.articles(count)
-    for article in articles:  # what is left out is filled in when it is stored
+    for article in articles:  # storing the article fills in the missing fields
         object.__setattr__(article, "added_at", article.added_at or exports.FIRST)
     found = []
     for names in NAMES.values():

@@ -17,7 +17,7 @@ EDITED = HARBOUR.replace("Port Marlow", "Port Marlowe").replace(
 
 @pytest.fixture
 def story(dedup: Dedup, tmp_path: Path) -> Dedup:
-    """The harbour story in three outlets, one of which edited it."""
+    """Return the harbour story in three outlets, one of which edited it."""
     rows = [
         {"id": "first", "text": HARBOUR, "publication": "Wire", "published_at": "2026-03-11T08:00Z"},
         {"id": "copy", "text": HARBOUR, "publication": "Herald", "published_at": "2026-03-11T09:00Z"},

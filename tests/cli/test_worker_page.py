@@ -58,7 +58,7 @@ def test_every_command_that_ends_works(environment: dict[str, str], tmp_path: Pa
 @pytest.mark.parametrize("line", ENDLESS)
 def test_every_worker_starts_and_stops(line: str, environment: dict[str, str], tmp_path: Path) -> None:
     log = tmp_path / "log"
-    line = line.replace("9818", "0")  # another one may be at work on this machine
+    line = line.replace("9818", "0")  # another process on this machine may be working
     with log.open("wb") as file:
         worker = subprocess.Popen(["sh", "-c", f"exec {line}"], env=environment, stderr=file)
     try:

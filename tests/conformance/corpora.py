@@ -1,4 +1,4 @@
-"""Small corpora on which every engine must agree: each about one thing that engines get wrong.
+"""Small corpora on which every engine must agree. Each corpus tests one thing that engines get wrong.
 
 A corpus is data: articles with all their times, settings, and what people have said. Nothing in it depends
 on an order of arrival; the engines choose that.
@@ -16,7 +16,7 @@ from dedup.rules.pair import Relation
 from tests.corpora import PLAIN, VARIANTS, Code, article, at, code, misread, sentence, text, window
 
 PairSaid = tuple[str, str, Relation]
-"""Two source_ids, and what a person has said they are to each other."""
+"""Two source_ids, and the relation that a person pinned."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def made(name: str, codes: list[Code], minute: float | None = 0, added: float = 
 
 
 def chains() -> Corpus:
-    """Windows of a ring: each is a duplicate of its neighbours and similar to those beyond."""
+    """Windows of a ring: an article is a duplicate of its neighbours, and similar to the next ones."""
     times = random.Random(1).sample(range(14), 14)
     return Corpus(
         [made(f"{kind}{i}", window(i, 6), times[i] + 20 * kind) for i in range(14) for kind in (0, 1)]
@@ -50,7 +50,7 @@ def chains() -> Corpus:
 
 
 def ties() -> Corpus:
-    """Everything at one moment, names whose order by bytes is no other, and originals of equal score."""
+    """Articles of one moment, with names that sort only by bytes, and originals of equal score."""
     names = ["é", "z", "Z", "a", "10", "9", "ß", "B"]
     copies = [made(name, window(0, 6)) for name in names]
     between = made("m", [*window(0, 4), *window(40, 4, ring=100)], 5)
@@ -75,7 +75,7 @@ def wire_story() -> Corpus:
 
 
 def boilerplate() -> Corpus:
-    """A sentence in many different articles, and one in exactly as many stories as are not too many."""
+    """A sentence of many different articles, and a sentence of as many stories as are just not too many."""
     many = [made(f"by {i:02}", [*window(20 * i, 6, ring=10_000), code(9_500)], i) for i in range(30)]
     ten = [made(f"ten {i:02}", [*window(2_000 + 20 * i, 6, ring=10_000), code(9_600)], i) for i in range(10)]
     only = [made(f"only {i}", [code(9_500), code(9_700 + i), code(9_800 + i)], 50 + i) for i in range(3)]
@@ -114,7 +114,7 @@ def families() -> Corpus:
 
 
 def briefs() -> Corpus:
-    """Short texts: a title makes another content; a title and a text are not one text."""
+    """Short texts: the title is part of the content, and a title and a text are not one longer text."""
     found, minute = [], 0
     for body in ("Comment now.", "Rain later in the west, then a dry night.", "Comment  NOW"):
         for title in ("Harbour closed", "Storm", "storm", None, ""):
@@ -126,7 +126,7 @@ def briefs() -> Corpus:
 
 
 def border_of_short() -> Corpus:
-    """Texts around the bound of short texts, as excerpts of one sentence and as copies."""
+    """Texts just above and below the length of short texts, as excerpts of one sentence and as copies."""
     words = " ".join(sentence(code(i)) for i in range(4)).split()
     found = []
     for count in (23, 24, 25, 40):
@@ -137,14 +137,14 @@ def border_of_short() -> Corpus:
 
 
 def without_shingles() -> Corpus:
-    """Texts in which no word starts a shingle: equal content only, whatever its sentences are."""
+    """Texts without a word that starts a shingle: only equal contents relate them, not their sentences."""
     plain = [code(PLAIN + i) for i in range(14)]
     bodies = [plain, plain, plain[::-1], [*plain, code(PLAIN + 20)], plain[:13], [*plain, code(1), code(2)]]
     return Corpus([made(f"plain {i}", codes, i) for i, codes in enumerate(bodies)])
 
 
 def excerpts() -> Corpus:
-    """Pieces of a long article, before and after it, long enough and too short, and one with edits."""
+    """Pieces of a long article, before and after it: long enough, too short, and with edits."""
     long = window(0, 14, ring=100)
     pieces = {
         "five": long[3:8],
@@ -213,7 +213,7 @@ def pins_of_copies() -> Corpus:
 
 
 def pinned_sentences() -> Corpus:
-    """A frequent sentence that is never common, a rare one that always is, and one that nobody carries."""
+    """Pins: a frequent sentence is not common, a rare one is common, and one that no article has."""
     many = [made(f"by {i:02}", [*window(20 * i, 3, ring=10_000), code(9_500)], i) for i in range(14)]
     pair = [made(f"pair {i}", [code(8_000), code(8_001 + 10 * i), code(8_002 + 10 * i)], i) for i in range(2)]
     return Corpus([*many, *pair], sentences={code(9_500): False, code(8_000): True, code(9_999): True})
@@ -250,9 +250,9 @@ def order_of_arrival() -> Corpus:
 
 
 def unreadable() -> Corpus:
-    """Texts without a word, and too long ones, between others like them."""
+    """Texts without a word, and texts that are too long, among readable texts."""
     bodies = {"empty": "", "blank": " \n\t", "marks": "?! …", "long": made("-", window(0, 14)).text * 3}
-    bodies |= {"grows": "\ufdfa" * 56, "grows to the limit": "\ufdfa " * 52}  # to 18 characters each
+    bodies |= {"grows": "\ufdfa" * 56, "grows to the limit": "\ufdfa " * 52}  # 18 characters each
     found = [
         Article(name, text, "Title", published_at=at(i), added_at=at(99))
         for i, (name, text) in enumerate(bodies.items())
@@ -277,7 +277,7 @@ def many_pins(corpus: Corpus, seed: int) -> Corpus:
 
 
 def mix(seed: int) -> Corpus:
-    """Anything at once."""
+    """Return a random mix of all kinds of articles, settings and pins."""
     rng = random.Random(seed)
     found: list[Article] = []
     texts: list[list[Code]] = []
@@ -337,7 +337,7 @@ def reprints() -> Corpus:
 
 
 def furniture() -> Corpus:
-    """Pages that share only common sentences, and pages of the same furniture that share one more."""
+    """Pages that share only common sentences, and such pages that share one more sentence."""
     shared = [code(800 + i) for i in range(10)]
     other = [made(f"other {i:02}", [*shared, *window(20 * i, 9, ring=10_000)], i) for i in range(30)]
     bare = [made(f"bare {i}", [*shared, code(7_000 + i)], 40 + i) for i in range(3)]

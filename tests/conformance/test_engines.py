@@ -45,7 +45,7 @@ pytestmark = pytest.mark.timeout(120)
 
 
 class Engine(Protocol):
-    """An engine: it fills and settles an empty corpus that has the settings of the given one."""
+    """An engine. It fills and settles an empty corpus with the settings of the given corpus."""
 
     name: str
 
@@ -168,7 +168,7 @@ ENGINES: list[Engine] = [
 
 @cache
 def reference(name: str, horizon: datetime | None = None, *, prints: bool = False) -> Answer:
-    """The oracle's answer to a corpus, or to what of it is not before a horizon."""
+    """Return the oracle's answer for the articles of a corpus that are not before its horizon."""
     corpus = with_prints(name) if prints else CORPORA[name]()
     settings = Settings().with_values(corpus.settings)
     found = Answer()
@@ -207,7 +207,7 @@ def with_prints(name: str) -> Corpus:
 
 
 def pin(database: Database, corpus: Corpus, which: slice = slice(None)) -> None:
-    """Say what people say of a corpus, or of some of its pairs."""
+    """Store the pins of a corpus, or of some of its pairs."""
     with database.transaction() as cursor:
         for a, b, relation in corpus.pairs[which]:
             pins.pin_pair(cursor, a, b, relation)

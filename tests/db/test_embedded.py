@@ -1,4 +1,4 @@
-"""The embedded server, really started, killed and stopped. One initdb serves most tests, by copy."""
+"""The embedded server, started, killed and stopped. Most tests copy the data of one initdb."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_crashed_backend_leaves_no_text_in_the_log(copied: Path) -> None:
     db = psycopg.connect(url, autocommit=True)
     for statement in (
         f"INSERT INTO kept VALUES (1, '{TEXT}')",  # the row of its DETAIL, were the key the text
-        f"INSERT INTO kept VALUES (NULL, '{TEXT}')",  # its DETAIL holds the row
+        f"INSERT INTO kept VALUES (NULL, '{TEXT}')",  # the DETAIL of the error holds the row
         f"SELECT '{TEXT}'::int",  # its message holds the text
         f"SELEKT '{TEXT}'",
     ):
@@ -336,7 +336,7 @@ def test_as_root_closed_folders_stay_closed(
         os.umask(old_mask)
     with psycopg.connect(url) as db:
         db.execute("CREATE TABLE kept AS SELECT 1 AS id, text 'before' AS body")
-        zones = db.execute("SELECT count(*) FROM pg_timezone_names").fetchone()  # files of the programs
+        zones = db.execute("SELECT count(*) FROM pg_timezone_names").fetchone()  # from files of the server
         assert zones
         assert zones[0] > 100
     process = psutil.Process(embedded.status(home).pid)

@@ -55,7 +55,7 @@ def test_no_address(url: str) -> None:
         conninfo(url) if url else conninfo("x y")
 
 
-URLS = [  # the socket of a folder that is not there is refused at once, without a look-up
+URLS = [  # a socket in a missing folder is refused at once, without a look-up
     "postgresql://me:{raw}@%2Fnowhere/news",
     "postgresql+psycopg://me:{raw}@%2Fnowhere:5432/news?connect_timeout=3",
     "postgres://{raw}:{raw}@%2Fnowhere/news",
@@ -75,7 +75,7 @@ URLS = [  # the socket of a folder that is not there is refused at once, without
     "host=/nowhere dbname='postgresql://me:{quoted}@h/d'",
     "host=/nowhere dbname='host=h password={escaped}'",
 ]
-# Pieces that no message holds by chance, with signs between them that mean something in some address.
+# Pieces of passwords that no message contains by chance, joined by signs that have a meaning in an address.
 PASSWORDS = st.lists(
     st.sampled_from([*"@/:?#&=% '\"\\+,;[]<>$\n", "@h/", "&host=", " host=", "?host=", "://", "%40", "é"]),
     min_size=1,

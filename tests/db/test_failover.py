@@ -22,7 +22,7 @@ from tests.corpora import article, wait_until, window
 from tests.db.test_restore import program
 from tests.replica import Replica, journal
 
-PORTS = {"primary": "5432", "standby": "5433"}  # of sockets in a folder of their own
+PORTS = {"primary": "5432", "standby": "5433"}  # of Unix sockets in a temporary folder
 
 Control = Callable[..., None]
 
@@ -33,7 +33,7 @@ def home(server: Server) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="dedup-pair-"))
     try:
         if os.geteuid() == 0:
-            # Postgres refuses root: it runs as whoever the test server runs as.
+            # Postgres refuses to run as root, so it runs as the user of the test server.
             host = Path(str(conninfo_to_dict(server.url)["host"]))
             if not host.is_dir():
                 pytest.skip("root cannot start Postgres, and nobody here runs one")

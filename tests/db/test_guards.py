@@ -42,7 +42,7 @@ def family(count: int = 8) -> list[object]:
 
 @pytest.fixture
 def filled(database: Database) -> Database:
-    """A settled corpus with duplicates, similar ones and a common sentence."""
+    """Return a settled corpus with duplicates, similar articles and a common sentence."""
     with database.transaction(settling=True) as cursor:
         from dedup.store import rulebooks
 
@@ -102,7 +102,7 @@ def test_without_their_marks_all_articles_are_settled_again(filled: Database) ->
 
 @pytest.fixture
 def editor(server: Server, database: Database) -> Iterator[psycopg.Connection]:
-    """A session of a role that may do everything with articles, and nothing else."""
+    """Yield a session of a role that may do everything with articles, and nothing else."""
     name = sql.Identifier(f"dedup_editor_{os.getpid()}")
     with psycopg.connect(database.url, autocommit=True) as owner:
         owner.execute(sql.SQL("CREATE ROLE {} LOGIN").format(name))
@@ -150,9 +150,9 @@ def test_no_function_is_for_everyone_and_each_pins_its_search_path(database: Dat
     assert len(rows) > 15
     for name, public, definer, trigger, parsed, config in rows:
         assert not public, name
-        # A backfill need not own the tables that it swaps, or whose indexes it makes again. For articles that
-        # it names it may do at once what the trigger of an edit does for one.
-        # The text of an attached article is read with the rights of the owner of its table.
+        # These functions run with the owner's rights. A backfill need not own the tables that it swaps or
+        # indexes again. For articles that it names, it may do at once what the trigger of an edit does for
+        # one article. The text of an attached article is read with the rights of its table's owner.
         named = ("publish_bulk", "compact_index", "articles_edited", "attached_text")
         lent = trigger or name in named
         assert lent or not definer, f"{name}: only triggers lend the owner's rights"
@@ -160,7 +160,7 @@ def test_no_function_is_for_everyone_and_each_pins_its_search_path(database: Dat
         assert parsed or any(c.endswith("pg_temp") for c in config or ()), name
 
 
-# What triggers do not see row by row.
+# Changes that triggers do not see row by row.
 
 TABLES = [
     "article",

@@ -1,4 +1,4 @@
-"""Corpora that programs of earlier days made become what a new one is, and lose no row."""
+"""Corpora of earlier programs are upgraded to the present schema, and lose no row."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ REWRITE = "DEDUP_REWRITE_SCHEMA=1 .venv/bin/python -m pytest tests/db/test_migra
 
 def test_the_schema_is_the_one_described(fresh: Database) -> None:
     """migrations/schema.sql is written from a new schema; corpora are compared with it, and mended by it."""
-    migrate.upgrade(fresh)  # and not mended: by an old description the new schema would become the old one
+    migrate.upgrade(fresh)  # and no repair: an old description would turn the new schema into the old one
     with fresh.transaction() as cursor:
         found = objects.describe(cursor)
     if os.environ.get("DEDUP_REWRITE_SCHEMA"):
@@ -206,7 +206,7 @@ def test_whoever_finds_no_schema_lets_go_of_the_database(
 
 
 def test_the_revisions_are_those_that_alembic_finds() -> None:
-    # They are told by names of files, so that a submit need not load Alembic.
+    # The revisions are known by the names of files, so that a submit need not load Alembic.
     scripts = ScriptDirectory.from_config(migrate.configuration())
     found = [script.revision for script in scripts.walk_revisions()]
     assert revision.revisions() == found[::-1]

@@ -1,4 +1,4 @@
-"""A schema that lost something, or had something changed, is told and mended."""
+"""Lost or changed objects of a schema are named and repaired."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_what_cannot_be_mended_is_named_with_the_reason(own: Database) -> None:
 
 
 def test_a_constraint_that_was_validated_since_is_as_it_should_be(own: Database) -> None:
-    # A dump that was restored has all of them validated too.
+    # After the restore of a dump all constraints are validated, too.
     _damage(own, "ALTER TABLE dedup.match VALIDATE CONSTRAINT match_rule_check")
     assert _problems(own) == []
 
@@ -110,7 +110,7 @@ def test_what_others_added_is_left_alone(own: Database) -> None:
 
 
 def test_a_first_load_leaves_the_schema_as_it_should_be(own: Database) -> None:
-    # It puts one table of fingerprints in the place of the other.
+    # This function exchanges the two tables of fingerprints.
     with Deduplicator(own.url) as dd:
         dd.backfill(engine="memory")
     assert _problems(own) == []

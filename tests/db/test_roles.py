@@ -62,7 +62,7 @@ def each_role(names: Names) -> Grants:
 
 @contextmanager
 def made_roles(url: str, kinds: Iterable[str]) -> Iterator[Names]:
-    """Roles that may log in and have no rights yet, by what they are for."""
+    """Make roles that may log in and have no rights yet. Yield their names by purpose."""
     made = {kind: f"dedup_{kind}_{os.getpid()}" for kind in kinds}
     with psycopg.connect(url, autocommit=True) as owner:
         for name in made.values():
@@ -78,7 +78,7 @@ def made_roles(url: str, kinds: Iterable[str]) -> Iterator[Names]:
 
 @pytest.fixture
 def names(database: Database) -> Iterator[Names]:
-    """A role for each thing that a role is for, and one for nothing."""
+    """Return a role for each kind of rights, and a role without rights."""
     with made_roles(database.url, (*roles.ROLES, "stranger")) as made:
         yield made
 
@@ -125,7 +125,7 @@ MATRIX = """
 
 
 def matrix(database: Database, names: Names) -> list[str]:
-    """Role, object and its privileges, one a line."""
+    """Return the matrix of rights: role, object and privileges, one line each."""
     known = {name: role for role, name in names.items()}
     found: dict[tuple[str, str], set[str]] = {}
     with database.transaction() as cursor:
@@ -149,7 +149,7 @@ def test_the_analyst_reads_views_and_marks_and_nothing_else(database: Database, 
     lines = [line.split(maxsplit=1)[1] for line in matrix(database, granted) if line.startswith("analyst")]
     assert {line for line in lines if not line.startswith("view ")} == {
         "schema dedup: USAGE",
-        "table article_mark: SELECT",  # what a view would not find by the index of copies
+        "table article_mark: SELECT",  # a view would not use the index of copies
         *(f"table {name}: SELECT" for name in ("journal", "journal_mark", "journal_deleted")),
         *(f"table {name}: SELECT" for name in ("outlet", "word_count")),
         *(f"function {name}: EXECUTE" for name in ("changes", "journal_triggers")),
@@ -183,7 +183,7 @@ def test_a_scraper_reads_no_text_and_writes_no_mark(database: Database, granted:
     assert {line.partition(":")[0] for line in written} == {
         "table feed",
         "table feed_entry",
-    }  # what it saw in feeds
+    }  # state that `watch` stored about feeds
 
 
 def test_every_table_view_and_function_says_who_may_use_it(database: Database) -> None:
@@ -330,7 +330,7 @@ def test_the_owner_of_the_schema_keeps_its_rights(database: Database) -> None:
         owner.grant(analyst=[row[0]], revoke=True)
 
 
-# What each role does.
+# Commands of each role.
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -389,7 +389,7 @@ def line_of(source_id: str, start: int) -> str:
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
-    """Files with a new article and with a new version of one."""
+    """Write files with a new article, and with a new version of an article."""
     made = {}
     for name, source_id in (("new", "fresh"), ("edit", "a3")):
         path = tmp_path / f"{name}.jsonl"
@@ -515,7 +515,7 @@ def test_a_role_can_read_what_it_is_for(
         assert dd.verify().right
 
 
-@pytest.mark.torture  # what is refused takes as long as what is allowed
+@pytest.mark.torture  # a refused command takes as long as an allowed command
 @pytest.mark.parametrize("role", EVERYONE)
 def test_a_role_can_do_nothing_else(
     settled: Database, granted: Names, files: dict[str, str], run: Run, role: str
@@ -565,13 +565,13 @@ def test_a_refusal_names_who_may_and_the_grant_that_gives_it(
     ends = [["delete", "a1"], ["changes", "--stop", "--yes"], ["uninstall", "--yes"]]
     for command in [*(command for command in [*MORE, *refused(role)] if command not in ends), *ends[:-1]]:
         exit_code, _, err = run(*command, role=name)
-        if exit_code == 0:  # it may, such as a worker some of `MORE`
+        if exit_code == 0:  # the role may run it, as a worker may run some of `MORE`
             continue
         said = err.strip().splitlines()[-1]
         assert f'"{name}"{kind} may not run `dedup {command[0]}' in said, (command, said)
         if found := re.search(r"; (.+) may: as the owner, `dedup (grant .+)`$", said):
             assert run(*found[2].split(), role=row[0])[0] == 0, said
-            for each in [command, *own[:2]]:  # what it had it has still
+            for each in [command, *own[:2]]:  # the role keeps the rights that it had
                 exit_code, _, err = run(*each, role=name)
                 assert exit_code == 0, (command, each, said, err)
                 clear(tmp_path)
@@ -586,7 +586,7 @@ def test_a_refusal_names_who_may_and_the_grant_that_gives_it(
 
 
 def clear(folder: Path) -> None:
-    """Remove what commands wrote, so that they can write it again."""
+    """Remove the rows that commands wrote, so that they can write them again."""
     for path in folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)

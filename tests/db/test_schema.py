@@ -70,7 +70,7 @@ def wires(url: str) -> Iterator[Database]:
 
 @pytest.fixture
 def both(wires: Database) -> Iterator[tuple[Database, Database]]:
-    """Two corpora in one database: `dedup` and `wires`."""
+    """Yield two corpora in one database, in the schemas `dedup` and `wires`."""
     other = Database(wires.url)
     opening.initialize(other)
     yield other, wires
@@ -82,7 +82,7 @@ def doors(both: tuple[Database, Database], stack: ExitStack, **given: Any) -> li
 
 
 def family(count: int, step: int = 1) -> list[Any]:
-    """Neighbours are duplicates, the next ones similar."""
+    """Return articles of which neighbours are duplicates, and the next ones similar."""
     return [article(f"a{i}", [*window(step * i, 6), code(99)], i) for i in range(count)]
 
 
@@ -157,7 +157,7 @@ def test_names_that_differ_share_neither_channel_nor_lock(name: str) -> None:
     assert len(f"{name}_123456789_marks_update") < 64
 
 
-# What is rendered, and what is not.
+# Names that are rendered, and names that are not.
 
 RENDERED = {
     "SELECT FROM dedup.article a": "SELECT FROM wires.article a",
@@ -410,7 +410,7 @@ def test_an_article_tells_the_workers_of_its_corpus(both: tuple[Database, Databa
             plain, wires = doors(both, stack)
             for database in both:
                 with database.transaction() as cursor:
-                    runs.begin_worker(cursor, "here", 1)  # without one nobody is notified
+                    runs.begin_worker(cursor, "here", 1)  # without a worker, nobody is notified
             plain.load(family(1))
             assert not listener.wait(0.1, lambda: False)
             wires.load(family(1))
@@ -478,7 +478,7 @@ def test_two_corpora_attach_the_same_table_with_marks_in_it(
         assert news.execute("SELECT count(*) FROM wires.news_marks").fetchone() == (3,)
     for database in both:
         assert_right(database)
-    # One goes, and the other works on.
+    # One corpus is removed, and the other works on.
     with Operation(both[0].url) as owner:
         assert owner.uninstall().attached == ("public.news",)
     _put(news, 5, 1)

@@ -203,12 +203,12 @@ def test_killed_at_any_step_one_cluster_is_whole_and_the_next_run_ends_it(
     )
     assert killed.returncode == 9
     assert embedded._read(home / "postgres" / "PG_VERSION").strip() == left
-    if left == "16":  # as it was: the older dedup goes on with it, whatever still runs
+    if left == "16":  # unchanged: the older dedup continues with it, whatever still runs
         server_upgrade._stop(home / "postgres")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(postgres, "MAJOR", OLD)
             assert answers(embedded.start(home)) == old.answers
-    else:  # the next command of any kind finds the new one
+    else:  # the next command of any kind finds the new data
         assert answers(embedded.start(home)) == old.answers
     done = server_upgrade.upgrade(home=home)
     assert (done.kept is not None) == (left == "16")
@@ -295,7 +295,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_touched(
     (home / "postgres-16").mkdir()
     with pytest.raises(EmbeddedServerError, match="postgres-16, which exists"):
         server_upgrade.upgrade(home=home)
-    assert server_upgrade.remove_old(home) == []  # the old ones are still in place
+    assert server_upgrade.remove_old(home) == []  # the old data are still in place
     (home / "postgres-16").rmdir()
     with monkeypatch.context() as patch:
         usage = shutil.disk_usage(home)

@@ -1,4 +1,4 @@
-"""A counter reads no word of a text, in whatever it may read, call or ask; an analyst and a reader do.
+"""A counter can read no word of a text by any table, view, function or command; an analyst and a reader can.
 
 Every sentence of the corpus holds a word that stands nowhere else. So whatever is read through a right of a
 role is searched for that word.

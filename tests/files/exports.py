@@ -31,7 +31,7 @@ NEWSROOM: dict[str, str] = {
     "byline": "Author",
     "kept": "Kept",
 }
-"""Field -> what the column is called."""
+"""Field of an article -> name of the column."""
 
 
 def articles(count: int, seed: int = 9) -> list[Article]:

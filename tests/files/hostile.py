@@ -276,7 +276,7 @@ def excel_bomb(maker: Maker) -> Case:
                 if name == part
                 else content,
             )
-    return Case(".xlsx", file.getvalue(), codes=(0, 1, 2))  # what is not looked at does no harm
+    return Case(".xlsx", file.getvalue(), codes=(0, 1, 2))  # parts that are not read do no harm
 
 
 def excel_noise(maker: Maker) -> Case:
@@ -305,7 +305,7 @@ def long_line(maker: Maker) -> Case:
 
 
 def long_texts(maker: Maker) -> Case:
-    """Good records that a default corpus will mark failed."""
+    """Make good records that a corpus with default settings marks failed."""
     letter = maker.rng.choice(["a", "я", "語", "🙂", "\\"])
     length = 15 * MIB // len(json.dumps(letter)[1:-1])
     records = [*maker.records(1), {"id": f"long-{maker.serial}", "text": letter * length}, *maker.records(1)]
@@ -319,7 +319,7 @@ def escaped_text(maker: Maker) -> Case:
 
 
 def wide_text(maker: Maker) -> Case:
-    """A character that makes Python use four bytes for every other one."""
+    """Return a record in which one emoji makes Python store every character in four bytes."""
     record = {"id": f"wide-{maker.serial}", "text": "a" * (15 * MIB) + "🙂"}
     suffix = maker.rng.choice([".jsonl", ".csv"])
     if suffix == ".csv":
@@ -387,7 +387,7 @@ def packed_with_long_name(maker: Maker) -> Case:
 
 
 def sparse(maker: Maker) -> Case:
-    """A file with a hole, which takes no space on the disk, and is one giant line."""
+    """Write a file with a hole: it takes no space on the disk, and is one giant line."""
     before, after, hole = maker.few(), maker.few(), maker.size(40, 600) * MIB
 
     def write(path: Path) -> None:
@@ -621,7 +621,7 @@ def make(folder: Path, seed: int, count: int, *, large: bool) -> list[Case]:
 
 
 def load(names: list[str], pipes: dict[str, str]) -> dict[str, Any]:
-    """Load files one after the other in this process; what each run said, and the memory of all."""
+    """Load files one after the other in this process. Return the output of each load, and the peak memory."""
     from dedup.cli import main
 
     runs = []
@@ -646,7 +646,7 @@ def _feed(name: str, content: bytes) -> None:
 def memory() -> int:
     """The most memory this process has had in use, in bytes."""
     status = Path("/proc/self/status")
-    if status.exists():  # ru_maxrss would count what the parent had when it started this process
+    if status.exists():  # ru_maxrss would include the memory of the parent at the start of this process
         (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
         return int(line.split()[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

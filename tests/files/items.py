@@ -1,4 +1,4 @@
-"""Items and refusals of a reader, for the tests of one format."""
+"""Read the records and refusals of a file, for the tests of one format."""
 
 from __future__ import annotations
 

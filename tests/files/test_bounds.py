@@ -1,4 +1,4 @@
-"""Bounds of input: everything beyond one is reported, and no record takes more than its share."""
+"""Bounds of input: values beyond a bound are reported, and no record takes more memory than its share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are not UTF-8: read as one says, told with the encoding to try, known by a byte order mark."""
+"""Files that are not UTF-8: the named encoding, the suggested encoding, and the byte order mark."""
 
 from __future__ import annotations
 

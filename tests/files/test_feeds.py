@@ -1,4 +1,4 @@
-"""Feeds and exports of WordPress become articles: every kind, as they break, and what hostile ones try."""
+"""Feeds and WordPress exports become articles: all kinds of feeds, broken feeds, and hostile feeds."""
 
 from __future__ import annotations
 

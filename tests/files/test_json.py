@@ -312,7 +312,7 @@ PLAIN = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], de
 
 
 class Given(LineSource):
-    """A source of the bytes that are given, in pieces of such a size."""
+    """A source that returns the given bytes in pieces of a given size."""
 
     def __init__(self, content: bytes, size: int = 65_536) -> None:
         self.chunks = iter([content[at : at + size] for at in range(0, len(content), size)])

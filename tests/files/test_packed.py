@@ -1,4 +1,4 @@
-"""Packed files and archives: contents are read, and a damaged one keeps earlier records."""
+"""Compressed files and archives: contents are read; a damaged file keeps records before the damage."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ def test_an_archive_with_two_files_of_one_name_is_refused(tmp_path: Path) -> Non
         for name, content in (("a.jsonl", LINES), ("b.jsonl", b""), ("a.jsonl", b"{}\n")):
             made.writestr(name, content)
     assert refuse(path) == (f"{path} holds several files named a.jsonl; unpack them with: unzip -B {path}")
-    with zipfile.ZipFile(path, "w") as made:  # what is not read may be there twice
+    with zipfile.ZipFile(path, "w") as made:  # a file that is not read may be in the archive twice
         for name, content in (("a.jsonl", LINES), ("a/.DS_Store", b""), ("a/.DS_Store", b"")):
             made.writestr(name, content)
     assert read(path)[0] == ARTICLES

@@ -1,4 +1,4 @@
-"""The file of refused lines: what it says, that nothing is lost from it, and which files it is not."""
+"""The file of refused lines: its content is complete, and it overwrites no other file."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Environment:
 def run(
     *command: str | Path, cwd: Path, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end; what it says is part of the error if it fails."""
+    """Run a program to its end. If it fails, the error contains its output."""
     done = subprocess.run(
         [str(word) for word in command],
         cwd=cwd,
@@ -59,7 +59,7 @@ def run(
 
 
 def tracked_files() -> list[str]:
-    """The files of the repository: what git tracks, and what it would."""
+    """Return the files of the repository: tracked by git, or new and not ignored."""
     if not (ROOT / ".git").exists():
         pytest.skip("needs a git checkout")
     listed = run("git", "ls-files", "-co", "--exclude-standard", cwd=ROOT).stdout.splitlines()
@@ -145,7 +145,7 @@ def pip_install(made: Environment, *words: str | Path) -> None:
 
 
 def _link(found: Distribution, packages: Path) -> None:
-    """Link what a distribution has in site-packages: its packages, its modules and its metadata."""
+    """Link the files of a distribution in site-packages: its packages, its modules and its metadata."""
     tops = {Path(file.parts[0]) for file in found.files or () if file.parts[0] not in ("..", "__pycache__")}
     for top in tops:
         link = packages / top
@@ -155,7 +155,7 @@ def _link(found: Distribution, packages: Path) -> None:
 
 @dataclass(frozen=True)
 class User:
-    """Someone with an environment, an empty home folder, and an embedded server of their own.
+    """A user with an environment, an empty home folder, and a separate embedded server.
 
     Attributes:
         folder: what is in it is theirs: `home`, `dedup` (the server) and `work`, where programs run.

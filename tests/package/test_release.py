@@ -1,4 +1,4 @@
-"""`scripts/release` lets nothing through that is not ready, and tells what a person has to do."""
+"""`scripts/release` refuses a commit that is not ready, and says what a person has to do."""
 
 from __future__ import annotations
 

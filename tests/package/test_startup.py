@@ -1,4 +1,4 @@
-"""`import dedup` and `--help` load no database; a question loads no NumPy; a submit loads what it needs."""
+"""`import dedup` and `--help` load no database, a question no NumPy, a submit only modules that it needs."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_no_help_of_any_command_loads_a_database_or_numpy() -> None:
 @pytest.mark.bench
 @pytest.mark.parametrize("code", SECONDS, ids=["import", "listing"])
 def test_it_takes_little_time(code: str, tmp_path: Path) -> None:
-    # Compiled once, as an installed program is, whatever is set where the tests run.
+    # Modules are compiled first, as in an installed program, whatever the environment of the tests says.
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     cpu_seconds(code, environment)

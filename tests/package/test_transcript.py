@@ -35,7 +35,7 @@ OTHERS = ("DEDUP_", "GIT_", "PIP_CACHE", "PYTHON", "VIRTUAL_ENV", "XDG_")
 """Prefixes of variables that a newcomer does not have; proxies and pip's index stay."""
 
 VARIES = [
-    # Whoever waits for git longer than two seconds is told how far it is.
+    # git reports its progress to a user who has waited longer than two seconds.
     (re.compile(r"^Updating files: .*\n", re.MULTILINE), ""),
     (re.compile(r"\bPython 3\.\d+\.\w+"), "Python 3.x"),
     # A busy machine may need 10 seconds for a step, and then says how far it is.
@@ -45,7 +45,7 @@ VARIES = [
 
 @dataclass(frozen=True)
 class Step:
-    """A command and what it says, stdout and stderr together."""
+    """A command and its output, stdout and stderr together."""
 
     command: str
     output: str
@@ -96,7 +96,7 @@ class Newcomer:
 
 
 def steps(block: str) -> list[Step]:
-    """The commands of a console block and what each says; the lines of a here-document are typed too."""
+    """Return the commands of a console block with their outputs; lines of a here-document are typed, too."""
     found: list[Step] = []
     end: str | None = None
     for line in block.splitlines(keepends=True):
@@ -121,7 +121,7 @@ def transcript() -> list[Step]:
 
 
 def script(typed: list[Step], address: str, before_setup: str = ":") -> str:
-    """A program for bash that types the steps until one fails, and marks the end of each."""
+    """Return a program for bash that runs the steps until one fails, and marks the end of each step."""
     lines = []
     for step in typed:
         if step.command.strip() == SETUP:
@@ -132,7 +132,7 @@ def script(typed: list[Step], address: str, before_setup: str = ":") -> str:
 
 
 def as_shown(typed: list[Step], said: str) -> tuple[list[Step], list[int]]:
-    """The steps with what bash really said, and the seconds at which each was over; all must succeed."""
+    """Return the steps with bash's real output and the second at which each step ended; all must succeed."""
     *outputs, rest = END_OF_STEP.split(said)
     codes = [int(code) for code in outputs[1::3]]
     assert codes == [0] * len(typed), said
@@ -164,7 +164,7 @@ def newcomer(own_folder: Path, request: pytest.FixtureRequest) -> Iterator[Newco
 
 @pytest.fixture(scope="session")
 def address(own_folder: Path) -> str:
-    """A git repository of the files of this checkout, as they are now."""
+    """Make a git repository of the present files of this checkout. Return its address."""
     folder = environments.copy_sources(own_folder / "repository")
     git = ("git", "-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false")
     for words in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "all"]):
@@ -173,7 +173,7 @@ def address(own_folder: Path) -> str:
 
 
 def follows_the_readme(newcomer: Newcomer, address: str, before_setup: str = ":") -> list[tuple[int, str]]:
-    """Type the transcript; returns the seconds at which each command was over."""
+    """Type the transcript. Return the second at which each command ended."""
     shown = transcript()
     started = time.monotonic()
     said = newcomer.type(script(shown, address, before_setup), PROMISED_SECONDS)

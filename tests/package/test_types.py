@@ -1,4 +1,4 @@
-"""Types of the installed package as a checker sees them: public names, and examples of the README."""
+"""Types of the installed package in a type checker: public names, and the examples of the README."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def status(verdict: Verdict) -> str:
 
 
 def examples() -> str:
-    """The Python examples of the README, one after the other."""
+    """Return the Python examples of the README, joined in order."""
     return PREAMBLE + "\n".join(
         re.findall(
             r"^```python\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL
@@ -69,7 +69,7 @@ def examples() -> str:
 
 
 def checked(checker: str, environment: Environment, folder: Path, program: str) -> tuple[int, str]:
-    """The exit code of a type checker, and what it says of a program."""
+    """Return the exit code and the output of a type checker for a program."""
     (folder / "client.py").write_text(program, "utf-8")
     commands = {
         "mypy": ["-m", "mypy", "--strict", "--config-file=", f"--python-executable={environment.python}"],

@@ -1,4 +1,4 @@
-"""The wheel holds what it must, and works in a fresh environment without the sources."""
+"""The wheel contains all needed files, and works in a new environment without the sources."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.package.conftest import settled
 from tests.package.environments import ROOT, Environment, User
 
 MOST_DISTRIBUTIONS, MOST_BYTES = 28, 130_000_000
-"""Bounds of all that is required without an extra, on the disk and before Python compiles it."""
+"""Maximum number and bytes of the distributions that the wheel needs without extras, before compilation."""
 
 APACHE_2 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
 """SHA-256 of the licence as the Apache Foundation publishes it."""
@@ -194,10 +194,10 @@ def test_the_pins_of_the_program_are_those_of_the_tests() -> None:
 
 
 def test_the_pins_hold_all_that_is_required() -> None:
-    # scripts/setup installs them without looking at what they require.
+    # scripts/setup installs the pinned packages without looking at their requirements.
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     extras = project["project"]["optional-dependencies"]
-    del extras["spark"], extras["all"]  # Spark has an environment of its own, see scripts/spark-test
+    del extras["spark"], extras["all"]  # Spark has a separate environment, see scripts/spark-test
     wanted = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
     wanted += [line for group in (*extras.values(), project["dependency-groups"]["dev"]) for line in group]
     needed = set(environments.with_all_they_require(wanted))

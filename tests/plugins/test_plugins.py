@@ -15,7 +15,7 @@ EXAMPLE = Path(__file__).with_name("telegraph")
 
 
 def install(folder: Path, name: str, groups: dict[str, dict[str, str]]) -> None:
-    """Write down what a distribution declares, as an installer does."""
+    """Write the entry points of a distribution, as an installer does."""
     noted = folder / f"{name}-1.0.dist-info"
     noted.mkdir(parents=True)
     (noted / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", "utf-8")
@@ -36,7 +36,7 @@ def installed(tmp_path: Path) -> Path:
 
 
 def python(installed: Path, *arguments: str, code: int = 0, **variables: str) -> tuple[str, str]:
-    """Return what a fresh interpreter says on stdout and stderr."""
+    """Return the output of a new interpreter on stdout and stderr."""
     path = os.pathsep.join([str(installed), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
         [sys.executable, *arguments],

@@ -1,1 +1,1 @@
-"""Specifications in plain Python, to which tests hold what the product does in arrays and on Spark."""
+"""Specifications in plain Python; tests compare the results of arrays and of Spark with theirs."""

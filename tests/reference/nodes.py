@@ -121,7 +121,7 @@ def common_sentences(
 
 
 def groups(found: Sequence[Node], common: Collection[int], said: Said) -> Groups:
-    """The nodes under each key that several of them have."""
+    """Return the nodes under each key that several nodes have."""
     members: dict[Key, list[int]] = {("pin", pair): list(pair) for pair in said}
     for node in found:
         f = node.fingerprint

@@ -18,7 +18,7 @@ from dedup.text.signature import EMPTY, minhash, shingles, signature
 
 
 class PlainMaker:
-    """Makes fingerprints under one set of settings."""
+    """Makes fingerprints with one set of settings, by plain Python."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

@@ -56,7 +56,7 @@ def test_stories_of_many_copies_are_counted_as_stories() -> None:
         carriers = [bucket for story in range(k) for bucket in copies(n, story)]
         assert stories(*carriers) == k
         assert is_common(k * n, agreeing_pairs(carriers), BANDS, LIMIT) == (k > LIMIT)
-    # Of one big story and ten strangers the big one outweighs: Simpson's index counts sizes.
+    # A big story outweighs ten single articles, because Simpson's index weighs stories by their sizes.
     mixed = [*copies(300), *strangers(10)]
     assert stories(*mixed) == pytest.approx(310 * 310 / (300 * 300 + 10))
     assert not is_common(310, agreeing_pairs(mixed), BANDS, LIMIT)
@@ -123,7 +123,7 @@ def test_the_rule_is_the_probability_of_the_contract(carriers: list[list[int]], 
     c = sum(bands) / 3
     exact = 1 / c if c else Fraction(0)
     pairs = agreeing_pairs(carriers)
-    assert effective_stories(m, pairs, 3) == float(exact)  # one division, rounded once
+    assert effective_stories(m, pairs, 3) == float(exact)  # one division, which rounds once
     assert is_common(m, pairs, 3, limit) == (exact > limit)
 
 

@@ -101,7 +101,7 @@ def check(subjects: list[Subject], settings: Settings, pins: Pins, at_once: int)
 
 
 def check_best_match(ordered: list[Subject], found: Decisions) -> None:
-    """A pair is flagged as the best match of its earlier article if that article's mark tells of it."""
+    """Check that a pair flagged as best match has the score and rule of its earlier article's mark."""
     pairs = found.pairs
     flagged = pairs.earlier[found.best_match]
     assert len(set(flagged.tolist())) == len(flagged)

@@ -87,7 +87,7 @@ def test_a_date_of_publication_before_the_earliest_year_counts_as_missing(year: 
 
 
 def test_an_arrival_before_the_earliest_year_is_an_arrival() -> None:
-    # `added_at` is the clock of whoever stored it; there is nothing to fall back to.
+    # `added_at` is the clock of the program that stored the article; no other time can replace it.
     early = datetime(1500, 1, 1, tzinfo=UTC)
     assert order_key(PUBLISHED, None, early, "a") == (early, b"a")
     assert order_key(PUBLISHED, NOON, early, "a") == (early, b"a")

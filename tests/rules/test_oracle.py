@@ -41,7 +41,7 @@ SIZE = 8
 def fingerprint(
     sentences: Sequence[int], signature: Sequence[int] = (), content: int = 0, bands: int = RULES.bands
 ) -> Fingerprint:
-    # A bucket stands for two positions, so that a fair share of pairs has one in common.
+    # A bucket number stands for two positions, so that many pairs have a bucket in common.
     buckets = [10 * i + signature[i] + 3 * signature[i + 1] for i in range(0, len(signature), 2)]
     return Fingerprint(
         version=1,
@@ -77,7 +77,7 @@ def corpora(draw: st.DrawFn, size: int = 7) -> list[Subject]:
         made = fingerprint(sentences, signature, content)
         if draw(st.integers(0, 6)) == 0:
             made = short(draw(st.integers(80, 81)))
-        # Of two articles the rules compare only the days, so days need not follow the order.
+        # The rules compare only the days of two articles, so the days need not follow the canonical order.
         found.append(subject(id, draw(st.integers(0, 3)), made, draw(st.sampled_from([0, 1, 4, 5]))))
     return found
 
@@ -126,7 +126,7 @@ def test_the_canonical_articles_are_the_first_maximal_independent_set(
         for chosen in independent
         if all(any((id, other) in duplicates for other in chosen) for id in ids if id not in chosen)
     ]
-    # The first is the one that has the earliest article, and of those the next earliest, and so on.
+    # The first set has the earliest article; among such sets, the next earliest article, and so on.
     first = max(maximal, key=lambda chosen: [id in chosen for id in ids])
     found, _ = marks(subjects, common, RULES, pins)
     assert {id for id, mark in found.items() if mark.status is not Status.DUPLICATE} == first
@@ -319,7 +319,7 @@ def test_copies_of_a_wire_report_do_not_make_its_sentences_common_but_different_
     assert common_sentences(footers, RULES) == {}
     more = carriers(9, [(50, 50, 50, 50)])
     assert common_sentences([*footers, *more], RULES) == {9: 3.0}
-    # A copy of each of them makes more carriers, but no more stories; neither does a copy of one.
+    # Copies of all articles make more carriers, but no more stories; so does a copy of one article.
     assert common_sentences([*footers, *footers], RULES) == {}
     assert common_sentences([*footers, *carriers(9, [(0, 0, 0, 0)])], RULES) == {}
     assert common_sentences([*footers, *more, *footers, *more], RULES) == {9: 3.0}

@@ -34,7 +34,7 @@ RULES = Settings(
     similar_signature_alone=0.5,
 )
 SIZE = 256
-"""Bytes of a signature: e equal ones give the estimate (e - 1) / 255."""
+"""Bytes of a signature: e equal bytes give the estimate (e - 1) / 255."""
 
 
 def profile(
@@ -99,7 +99,7 @@ PROFILES = st.one_of(
         st.integers(0, 4),
         st.sampled_from([0, 1, 4, 5]),
     ),
-    # Long texts without a shingle, and short ones.
+    # Long texts without a shingle, and short texts.
     st.builds(
         lambda sentences, content: profile(sentences, [], content, (content,), 0),
         st.sets(st.integers(1, 9), max_size=9),
@@ -136,7 +136,7 @@ PINS = st.sampled_from([None, *Relation])
 
 
 def test_scores_worked_by_hand() -> None:
-    # Of 4 and 6 sentences 3 are shared: 3 of 7 in all, 3 of the 4 of the shorter; 154 of 256 bytes are 0.6.
+    # Texts of 4 and 6 sentences share 3: 3 of 7, and 3 of the shorter text's 4; 154 of 256 bytes make 0.6.
     one, other = agreeing(154, shared=3, fewer=1, more=3)
     assert score(one, other, RULES) == Scores(
         shared=3,
@@ -187,7 +187,7 @@ def test_equal_content_is_a_duplicate_whatever_the_evidence() -> None:
     ],
 )  # fmt: skip
 def test_sentence_thresholds_are_met_exactly(shared: int, union: int, relation: str | None) -> None:
-    # The longer one has sentences of its own, the shorter one as well: no containment.
+    # Both the longer and the shorter text have sentences that the other lacks: no containment.
     rules = Settings().with_values({"similar_containment": 1, "containment_sentences": 100})
     pair = (profile(range(union), content=1), profile(range(shared), content=2))
     assert said(pair, rules) == (relation and f"{relation} by sentences")
@@ -327,7 +327,7 @@ def test_beyond_a_ratio_containment_by_signature_needs_sentences(
         (1, {"shared": 8, "fewer": 1, "more": 1}, 3 * DAY, "duplicate by sentences"),
         (1, {"shared": 8, "fewer": 1, "more": 1}, 3 * DAY + 1, "similar by sentences"),
         (1, {"shared": 9, "fewer": 1}, 3 * DAY + 1, "duplicate by sentences"),
-        # One of both scores is enough for both rules.
+        # For both rules one of the two scores is enough.
         (231, {"shared": 8, "fewer": 1, "more": 1}, 900 * DAY, "duplicate by sentences"),
     ],
 )
@@ -370,7 +370,7 @@ def test_signatures_of_common_sentences_alone_do_not_count(
 
 STRONG = {"shared": 9, "fewer": 0, "more": 0}
 MIDDLE = {"shared": 4, "fewer": 3, "more": 3}  # 4 of 10
-INSIDE = {"shared": 4, "fewer": 0, "more": 40}  # 4 of 44, and all of the shorter one
+INSIDE = {"shared": 4, "fewer": 0, "more": 40}  # 4 of 44 sentences in all, and all of the shorter text
 
 
 @pytest.mark.parametrize(
@@ -518,7 +518,7 @@ def test_relations_are_those_of_the_contract(
     assert scores.sentence_jaccard == float(sentences)
     assert scores.signature_jaccard == float(signature)
     assert scores.containment == pytest.approx(float(containment), abs=1e-12)
-    # Containment is the only score of more than one rounding: at its edge floats as written decide.
+    # Only containment has more than one rounding: at its threshold the order of operations decides.
     if abs(containment - exact(settings.similar_containment)) > Fraction(1, 10**9):
         found = relate(one, other, settings, pin)
         assert (found and f"{found.relation} by {found.rule}") == slow_relation(one, other, settings, pin)
@@ -580,7 +580,7 @@ def test_a_brief_printed_twice_is_a_duplicate_by_its_content() -> None:
 
 
 def test_a_short_text_is_never_the_content_of_a_long_one() -> None:
-    # The title and text of the brief are the words of the long text: the line feed keeps them apart.
+    # The brief's title and text have the words of the long text, but a slash between them changes the hash.
     text = "storm floods the old harbour of port hale on monday night and the ferries are not running"
     title = f"{text} {text}"
     assert said(texts((title, text), (None, f"{title} {text}")), Settings()) is None

@@ -29,7 +29,7 @@ from tests.settling.test_daemon import process, query, working
 pytestmark = pytest.mark.timeout(120)
 
 BOUND = ASK_SECONDS + DOUBT_SECONDS
-"""Seconds for which a statement may stall on such a connection, while others can be opened."""
+"""Maximum seconds for which a statement may hang on a silent connection, while new connections work."""
 
 SLACK = 4.0
 """Seconds that a busy machine may add."""
@@ -59,14 +59,14 @@ def test_a_worker_goes_on_with_another_connection(database: Database, corpus_url
         load(database, article("b", window(3, 6), 5))
         started = time.monotonic()
         wait_until(lambda: not unsettled(database))
-        # It has a connection for its work and others that it finds out about one after the other.
+        # The backfill has several connections, and notices one after the other that they are silent.
         assert time.monotonic() - started < 3 * BOUND + SLACK
         assert between.opened > before
     assert_right(database)
 
 
 def stand_still(database: Database, happens: Callable[[], None], *, settling: bool = False) -> None:
-    """Run a statement when something has happened after the one before."""
+    """Call `happens` between two statements of a transaction."""
     with database.transaction(settling=settling) as cursor:
         happens()
         cursor.execute("SELECT 1")

@@ -1,4 +1,4 @@
-"""Runs: one backfill at a time, a killed one is replaced at once, a stuck one is reported and ends.
+"""Runs: one backfill at a time; a killed run is replaced at once, a stuck run is reported and ends.
 
 docs/reliability.md, promises 9 and 14.
 """
@@ -117,7 +117,7 @@ def test_a_silent_owner_is_taken_over_after_the_lease_and_ends_itself(
         with Heartbeat_closing(database) as second:
             assert not second.claim()
         with database.transaction() as cursor:
-            cursor.execute("LOCK TABLE dedup.run IN EXCLUSIVE MODE")  # no heart beats meanwhile
+            cursor.execute("LOCK TABLE dedup.run IN EXCLUSIVE MODE")  # blocks heartbeats
             cursor.execute(
                 "UPDATE dedup.run SET heartbeat_at = heartbeat_at - make_interval(secs => %s)",
                 [runs.LEASE_SECONDS + 1],
@@ -222,11 +222,11 @@ STALE = """
 
 
 def test_a_fingerprint_of_another_revision_is_replaced(database: Database) -> None:
-    """The backfill went on for ever: the new fingerprint gave way to the old one."""
+    """An earlier version of the backfill never ended here: the old fingerprint replaced the new one again."""
     load(database, *(article(name, window(i, 6), i) for i, name in enumerate("abc")))
     backfill(database, workers=0, factory=make_function)
     with database.transaction(settling=True) as cursor:
-        cursor.execute("SET LOCAL session_replication_role = replica")  # as a restore of half a backup does
+        cursor.execute("SET LOCAL session_replication_role = replica")  # as the restore of half a backup does
         cursor.execute("UPDATE dedup.article SET revision = revision + 1 WHERE source_id IN ('a', 'b')")
         cursor.execute(STALE, [["a", "b"]])
     report = backfill(database, workers=0, factory=make_function)

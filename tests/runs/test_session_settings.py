@@ -1,4 +1,4 @@
-"""Results do not depend on what a database, or a role, has every session begin with."""
+"""Results do not depend on the session settings that a database or a role gives every session."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ EVERYTHING = {name: values[0] for name, values in SETTINGS.items()}
 
 @pytest.fixture(scope="module")
 def template(server: Server) -> str:
-    """The name of a database with an empty corpus and a table of someone else."""
+    """Yield the name of a database with an empty corpus, and with a table of another owner."""
     url = server.create("dedup_sessions_template")
     database = Database(url)
     opening.initialize(database)

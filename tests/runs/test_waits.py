@@ -1,4 +1,4 @@
-"""Waits: every one has a limit, for any holder of the lock (docs/reliability.md, promise 15).
+"""Waits: every wait has a limit, for any holder of the lock (docs/reliability.md, promise 15).
 
 The short timeouts here make the tests quick; that one second is enough with the defaults is shown by
 `scripts/latency.py`.
@@ -56,7 +56,7 @@ def hasty(database: Database) -> Iterator[Database]:
 
 @contextmanager
 def held(database: Database, statement: str) -> Iterator[psycopg.Connection]:
-    """Someone's transaction that stays open."""
+    """Hold a transaction open that another program began."""
     with psycopg.connect(database.url) as connection:
         connection.execute(statement.encode())
         yield connection
@@ -128,7 +128,7 @@ def test_a_deleted_article_does_not_come_back(hasty: Database) -> None:
 
 @pytest.fixture
 def stranger(server: Server, database: Database) -> Iterator[psycopg.Connection]:
-    """A session of a role that may connect, and nothing else."""
+    """Yield a session of a role that may only connect."""
     name = f"dedup_stranger_{os.getpid()}"
     with psycopg.connect(server.url, autocommit=True) as owner:
         owner.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(name)))
@@ -197,7 +197,7 @@ def test_a_server_process_that_stands_still(
             os.kill(pid, signal.SIGSTOP)
             with impatient.session() as session, session.transaction() as cursor:
                 pass
-            raise UnreachableError("does not answer")  # the pool has found a new one, as it should
+            raise UnreachableError("does not answer")  # the pool has opened a new connection, as it should
         assert time.monotonic() - started < 10
         with impatient.transaction() as cursor:
             cursor.execute("SELECT 1")
@@ -246,7 +246,7 @@ def test_a_statement_that_takes_too_long(hasty: Database) -> None:
 
 
 def test_a_transaction_that_edits_twice_meets_a_settler(hasty: Database) -> None:
-    """The first edit locks a row and the second one wants the settle lock, whose holder wants the row."""
+    """The first edit locks a row; the second waits for the settle lock, whose holder waits for the row."""
     load(hasty, article("a", window(0, 6), 0), article("b", window(1, 6), 1))
     backfill(hasty, workers=0, factory=make_function)
     with held(hasty, HOLD["an edit of an address"].replace("known", "a")) as connection:
@@ -297,7 +297,7 @@ def test_what_others_hold_is_tried_until_the_time_is_up() -> None:
     assert retry(work, 30) == 7
 
 
-# Whatever the server's defaults are, and behind a pooler.
+# Under any defaults of the server, and behind a pooler.
 
 
 @pytest.mark.long("dedup", "migrations")
@@ -357,7 +357,7 @@ def test_behind_a_pooler_in_transaction_mode(pooler: str) -> None:
     with database.session() as session:
         assert session.connection.pooled
     submit_from_threads(database)
-    # What one client sets no other client of the same server connection meets.
+    # A setting of one client never reaches another client of the same server connection.
     with psycopg.connect(pooler) as other:
         row = other.execute("SELECT current_setting('lock_timeout'), current_setting('jit')").fetchone()
     assert row is not None

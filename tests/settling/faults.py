@@ -20,7 +20,7 @@ WATCHDOG_SECONDS = 60.0
 
 
 class Faults:
-    """Counts calls, and fails the N-th one, or every one from there on.
+    """Counts calls. Fails the N-th call, or all calls from the N-th on.
 
     Attributes:
         hits: how many calls failed.
@@ -55,7 +55,7 @@ class Faults:
 
 @contextmanager
 def failing(faults: Faults, places: Sequence[tuple[Any, str]]) -> Iterator[None]:
-    """Count calls of these attributes within the block, and fail the chosen ones."""
+    """Count calls of these functions within the block, and fail the chosen calls."""
     with pytest.MonkeyPatch.context() as patch:
         for owner, name in places:
             patch.setattr(owner, name, faults.wrap(getattr(owner, name)))
@@ -83,7 +83,7 @@ class _File:
 
 @contextmanager
 def failing_files(faults: Faults, folder: Path) -> Iterator[None]:
-    """Count operations on files of a folder within the block, opening included, and fail the chosen ones."""
+    """Count operations on files of a folder within the block, with opening, and fail the chosen ones."""
     real = io.open
 
     def opened(file: Any, *given: Any, **options: Any) -> Any:
@@ -126,7 +126,7 @@ def watched(run: Callable[[], Any]) -> BaseException | None:
 
 
 def sampled() -> Iterator[int]:
-    """1, 2, 3, 5, 8, 13, ...: the first places closely, the later ones now and then."""
+    """Return 1, 2, 3, 5, 8, 13, …: all of the first places, and fewer and fewer of the later places."""
     last, found = 1, 1
     while True:
         yield found

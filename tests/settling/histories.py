@@ -103,7 +103,7 @@ class Theme:
 THEMES = {
     # Windows of 6 at distance 1 are duplicates, at 2 and 3 similar, at 4 and 5 nothing to each other.
     "chains": Theme(starts=6, lengths=(6,), edited=0.05, calm=True),
-    # Most pairs are similar, and far more of them than are kept; windows of several lengths tell them apart.
+    # Most pairs are similar, far more than are stored; windows of different lengths have different scores.
     "families": Theme(
         starts=9, lengths=(5, 6, 7, 8), similar_pairs=(1, 1, 2), edited=0.15, dates=6, pair_pins=1, calm=True
     ),
@@ -111,9 +111,9 @@ THEMES = {
     "lengths": Theme(starts=5, edited=0.1, calm=True),
     "edits": Theme(edited=0.8, plain=0.15),
     "short": Theme(starts=4, edited=0.3, short=0.6, calm=True),
-    # Windows far apart share nothing: only the pin leads from one to the other.
+    # Distant windows share nothing: only a pin relates them.
     "pins": Theme(starts=14, lengths=(4,), edited=0.1, pair_pins=8, calm=True),
-    # Of 12 sentences a window of 4 is contained, and no duplicate.
+    # A window of 4 sentences is inside a window of 12, but is no duplicate of it.
     "containment": Theme(starts=8, lengths=(4, 5, 12), edited=0.1, calm=True),
     "common": Theme(
         starts=8,
@@ -182,7 +182,7 @@ class OneTransaction:
     ) -> Iterator[Cursor]:
         with self._connection.transaction(), self._connection.cursor(binary=True) as cursor:
             cursor.execute("SELECT set_config('dedup.settling', %s, true)", ["on" if settling else ""])
-            # What ON COMMIT DROP would have removed.
+            # Drop the tables that ON COMMIT DROP would have dropped.
             cursor.execute(
                 "DROP TABLE IF EXISTS pg_temp.net_change, pg_temp.touched_sentence, pg_temp.fingerprint_new"
             )
@@ -199,7 +199,7 @@ class OneTransaction:
 
 @contextmanager
 def undone(database: Database, *statements: str) -> Iterator[OneTransaction]:
-    """The database in one transaction, in which these statements were executed first."""
+    """Yield the database in one transaction, after these statements were executed in it."""
     with database.session() as session:
         connection = session.connection
         with connection.transaction(force_rollback=True):
@@ -442,7 +442,7 @@ class History:
         change_settings(self.database, **{name: self.rng.choice(SETTINGS[name])})
 
     def crash(self) -> None:
-        """A write, or half of one, that is rolled back."""
+        """Begin a write, or half of a write, and roll it back."""
         texts = {name: list(codes) for name, codes in self._texts.items()}
         try:
             with self.database.transaction(settling=True) as cursor:
@@ -455,7 +455,7 @@ class History:
             self._texts = texts
 
     def pin_pair(self) -> None:
-        """Someone says what two articles are to each other, stored or not."""
+        """Pin the relation of two articles, which may be stored or not."""
         first, second = self.rng.sample(NAMES, 2)
         with self.database.transaction() as cursor:
             pins.pin_pair(cursor, first, second, self.rng.choice(list(Relation)))
@@ -514,7 +514,7 @@ class History:
                 pass
             case 1:  # the same sentences
                 codes.reverse()
-            case 2:  # one sentence more, or less
+            case 2:  # one sentence is added or removed
                 codes = (
                     codes[1:]
                     if rng.random() < 0.5 and len(codes) > 1

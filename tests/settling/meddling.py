@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 class Stopped(BaseException):
-    """Stands for a process that is gone."""
+    """Raised in the place of a process that ends without warning."""
 
 
 @dataclass

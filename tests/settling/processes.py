@@ -58,14 +58,14 @@ def run(url: str, connection: Connection, batch: int, workers: int) -> None:
 
 
 def backfill_once(database: Database, batch: int, workers: int, told: _Telling) -> None:
-    """A backfill, as soon as no other one runs."""
-    # The server may not have noticed yet that the one before was killed.
+    """Run a backfill as soon as no other run is at work."""
+    # The server may not have noticed yet that the run before was killed.
     while backfill.backfill(database, batch=batch, workers=workers, progress=told).already_running:
         pass
 
 
 def command(url: str, stderr: str, arguments: list[str]) -> None:
-    """Run the command line; what it says goes to a file."""
+    """Run the command line, and write its output to a file."""
     file = os.open(stderr, os.O_CREAT | os.O_WRONLY)
     os.dup2(file, 2)
     os.environ["DEDUP_DATABASE_URL"] = url

@@ -63,7 +63,7 @@ def test_one_step_holds_few_articles(
 
     monkeypatch.setattr(rulebooks, "withdraw_for", measured)
     assert adopt(database)
-    # All were marked a moment ago, so the last step looks at them once more.
+    # All articles were just marked, so the last step looks at them again.
     assert max(sizes[:-1]) == 4
     assert sum(sizes[:-1]) == 31
     assert not adopt(database)

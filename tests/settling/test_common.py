@@ -72,7 +72,7 @@ def test_a_wire_story_printed_300_times_keeps_its_sentences(database: Database) 
 
 
 def test_copies_with_lines_of_their_own_do_not_pass_for_stories(database: Database) -> None:
-    """Add two paragraphs in every third paper: still one story, unlike as many different articles."""
+    """Add two paragraphs to every third copy: still one story, unlike as many different articles."""
     copies = [
         article(
             f"copy {i:02}",
@@ -93,7 +93,7 @@ def test_copies_with_lines_of_their_own_do_not_pass_for_stories(database: Databa
 
 
 def test_furniture_that_is_most_of_its_pages_is_common(database: Database) -> None:
-    """Pages that share buckets now and then, yet are many stories."""
+    """Make pages that share some buckets by chance, yet are many stories."""
     furniture = [code(800 + i) for i in range(7)]
     pages = [article(f"page {i:02}", [*furniture, *window(20 * i, 4, ring=10_000)], i) for i in range(60)]
     load(database, *pages)
@@ -143,10 +143,10 @@ def test_a_corpus_of_an_older_revision_is_fingerprinted_and_counted_again(
             return made, [row[0] for row in common], revision[0][0]
 
     with monkeypatch.context() as older:
-        # As revision 2 had it: the plain lowest byte, and two carriers drawn without putting one back.
+        # Compute as revision 2 did: with the lowest byte unmixed, and two carriers drawn without replacement.
         older.setattr("dedup.text.fingerprint.ALGORITHM_REVISION", 2)
         older.setattr("dedup.store.rulebooks.ALGORITHM_REVISION", 2)
-        older.setattr("dedup.text.fingerprint.library", lambda: None)  # in Python, where it can be changed
+        older.setattr("dedup.text.fingerprint.library", lambda: None)  # the Python code, which can be patched
         older.setattr("dedup.text.batch.signature", lambda values: values.astype(np.uint8))
         older.setattr(
             "dedup.store.common_sentences.is_common", lambda m, p, b, limit: p * limit < b * m * (m - 1)

@@ -1,4 +1,4 @@
-"""Several at once: hooks, loads, backfills, and people with plain SQL.
+"""Simultaneous work: hooks, loads, backfills, and people with plain SQL.
 
 docs/reliability.md, promise 3: what is stored at the same instant finds each other, whatever the
 interleaving, and nobody who follows the rules of Postgres ends in a deadlock.
@@ -77,7 +77,7 @@ def submit_all(url: str, barrier: Any, name: str, rounds: int) -> None:
         for i in range(rounds):
             barrier.wait(60)
             one = article(f"{name}{i}", window(20 * i, 6, ring=10_000), 0)
-            # Left for later where something else, a vacuum perhaps, holds a lock for 0.1 s.
+            # The article is deferred if another lock, perhaps of a vacuum, lasts for 0.1 s.
             said = [corpus.submit(one)]
             while said[-1].status == "pending":
                 assert len(said) < 5, said[-1].reason
@@ -100,7 +100,7 @@ def test_two_processes_submit_near_duplicates_at_the_same_instant(
     }
 
 
-# Every interleaving of transactions: a session stores in one and settles in the next.
+# Every interleaving of transactions: a session stores in one transaction and settles in the next.
 
 
 def interleavings(sessions: int) -> list[tuple[int, ...]]:
@@ -165,7 +165,7 @@ def test_two_hooks_in_open_transactions(database: Database, edit: bool) -> None:
         store(cursor, [article("a", window(1, 6), 0)])
         cursor.connection.execute("SELECT 1")
         fingerprint_waiting(cursor)
-    # The first is stored and not settled yet; the second is told of it all the same.
+    # The first article is stored, but not settled yet; the verdict of the second names it all the same.
     verdict = future.result(30)
     assert (verdict.status, verdict.duplicate_of, verdict.provisional) == ("duplicate", "a", True)
     backfill(database, workers=0, factory=make_function)
@@ -240,7 +240,7 @@ def test_an_article_is_edited_while_it_is_fingerprinted(database: Database) -> N
 
 
 def test_a_stale_fingerprint_of_an_article_that_failed_is_gone(database: Database) -> None:
-    """Two articles, so that their fingerprints are stored while the edit of one is under way."""
+    """Submit two articles, so that their fingerprints are stored while one of them is being edited."""
     load(database, *(article(name, window(0, 6), i) for i, name in enumerate("ab")))
     with psycopg.connect(database.url) as connection, threads() as pool:
         connection.execute("UPDATE dedup.article SET text = '?' WHERE source_id = 'b'")

@@ -66,7 +66,7 @@ def test_verdicts_name_at_each_moment_what_the_oracle_says(
             wanted = expected(database, common=())
             assert told.duplicate_of == wanted.marks[one.source_id][1]
             assert_names(told, copies_of(one.source_id, wanted))
-            # Told again, it says the same: who lost the answer has lost nothing.
+            # Submitting it again gives the same verdict, so a caller who lost the answer can ask again.
             assert dd.submit(one).copies == told.copies
             # A look-up names the originals of before that are copies now. What these let go of may be an
             # original again, and be like it or take some of them: a look-up does not see so far.

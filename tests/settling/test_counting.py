@@ -109,7 +109,7 @@ def test_the_carriers_of_a_frequent_sentence_are_not_read_again(database: Databa
     with database.transaction(settling=True) as cursor:
         fingerprint_waiting(cursor)
         settings = rulebooks.load_settings(cursor)
-    connection = database.connect()  # of its own: Postgres counts rows per session
+    connection = database.connect()  # a separate connection, because Postgres counts rows per session
     with connection.transaction(force_rollback=True), connection.cursor(binary=True) as cursor:
         common_sentences.take_changes(cursor)
         counts = common_sentences.count_changed(cursor, settings)

@@ -216,7 +216,7 @@ def crash_server_under_load(home: Path, times: int) -> None:
                 backfilling.next()
             pid = embedded.status(home).pid
             assert pid
-            os.kill(pid, signal.SIGQUIT)  # what `pg_ctl stop -m immediate` sends
+            os.kill(pid, signal.SIGQUIT)  # the signal of `pg_ctl stop -m immediate`
             while backfilling.next() != DONE:
                 pass
             backfilling.process.join()

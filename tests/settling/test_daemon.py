@@ -203,7 +203,7 @@ def heard(database: Database) -> Iterator[Callable[[], int]]:
         connection.execute("LISTEN dedup")
 
         def count() -> int:
-            # Whatever was sent before this has come when this has.
+            # All earlier notifications have arrived when this one has.
             with psycopg.connect(database.url, autocommit=True) as other:
                 other.execute("SELECT pg_notify('dedup', 'last')")
             return next(i for i, said in enumerate(connection.notifies()) if said.payload == "last")
@@ -389,7 +389,7 @@ def other(server: Server) -> Iterator[str]:
 
 
 def door(server: Server, url: str, *, is_open: bool) -> None:
-    """Refuse new connections to a database and end existing ones, or allow them again."""
+    """Refuse new connections to a database and end present connections, or allow connections again."""
     name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute(

@@ -65,7 +65,7 @@ ALLOCATIONS: Places = [
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of fault: the places that fail, and their error.
+    """A kind of fault: the functions that fail, and their error.
 
     Attributes:
         lasting: whether all calls from the N-th on fail, or this one only.
@@ -113,7 +113,7 @@ def undisturbed(database: Database, given: list[Article]) -> Answer:
 def disturbed(
     database: Database, clean: Answer, given: list[Article], workers: int, fault: AbstractContextManager[Any]
 ) -> BaseException | None:
-    """A backfill with a fault, and the next one without; returns the error of the first."""
+    """Run a backfill with a fault, and a backfill without. Return the error of the first."""
     fill(database, given)
     with fault:
         raised = watched(lambda: backfill(database, batch=5, workers=workers, factory=corpora.make_function))
@@ -126,7 +126,7 @@ def disturbed(
 
 
 def sweep(numbers: Iterator[int], one: Callable[[int], tuple[bool, BaseException | None]], name: str) -> str:
-    """Go through the numbers until a run is untouched, and tell how it went; returns the faults, in words."""
+    """Fail call N for each of `numbers` until a run is undisturbed. Return the numbers of runs and errors."""
     started, runs_done, errors = time.monotonic(), 0, 0
     for number in numbers:
         hit, raised = one(number)

@@ -122,7 +122,7 @@ def test_an_edit_of_an_original_needs_two_calls_if_its_copies_stay(
             patched.setattr(hook, "submit", lambda *_: pytest.fail("this is a plain edit"))
             told = dd.submit(article("original", window(0, 7), 0))
         assert (told.status, [copy.id for copy in told.copies]) == ("unique", ["copy", "same"])
-        assert dd.submit(article("original", window(0, 7), 0)) == told  # as the tables say
+        assert dd.submit(article("original", window(0, 7), 0)) == told  # the same marks as in the tables
     assert_right(database)
 
 
@@ -162,7 +162,7 @@ def test_an_edit_leaves_a_partner_to_a_match_whose_pair_was_not_kept(database: D
         starts = {"partner": 10, "other": 15, "match": 13, "edited": 8}
         for minute, (name, start) in enumerate(starts.items()):
             dd.submit(article(name, window(start, 6, ring=60), minute))
-        # "match" keeps its pair with "other", and "partner" the one with "edited", which now goes.
+        # "match" keeps its pair with "other". "partner" keeps its pair with "edited", which the edit removes.
         assert ("match", "partner") not in answer(database).pairs
         dd.submit(article("edited", window(30, 6, ring=60), 3))
     assert_right(database)
@@ -171,7 +171,7 @@ def test_an_edit_leaves_a_partner_to_a_match_whose_pair_was_not_kept(database: D
 @pytest.mark.parametrize("seed", range(8))
 def test_each_of_many_edits_is_right(database: Database, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     random, ring = Random(seed), (20, 40, 60, 80)[seed % 4]
-    settled: list[str] = []  # in full, as a backfill would settle
+    settled: list[str] = []  # ids that were settled in full, as by a backfill
 
     def submit(*given: Any) -> Any:
         settled.append(given[2].source_id)
@@ -227,7 +227,7 @@ def test_a_limit_is_recorded_and_settled_by_the_backfill(
         ).fetchall()
     assert len(reasons) == 1
     assert words in reasons[0][0]
-    # Either it could not be settled itself, or what it unsettled could not.
+    # Either the article could not be settled, or the articles that it made stale could not.
     if verdict.status == "pending":
         assert words in str(verdict.reason)
     else:
@@ -373,7 +373,7 @@ def test_while_the_whole_corpus_is_settled_at_once_a_hook_settles_nothing(databa
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("minutes", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)])
 def test_newcomers_in_any_order_are_right(database: Database, minutes: tuple[int, ...]) -> None:
-    """Mix articles for the fast path of the hook with cases that it leaves to the general one."""
+    """Mix articles for the hook's fast path with articles that it leaves to the general path."""
     given = [article(f"a{i}", window(2 * (i % 5), 6), minutes[i % 4] * 10 + i) for i in range(20)]
     given += [article(f"short {i}", [code(i % 3)], minutes[i % 4], title=f"Title {i % 2}") for i in range(8)]
     with deduplicator(database) as dd:
@@ -383,7 +383,7 @@ def test_newcomers_in_any_order_are_right(database: Database, minutes: tuple[int
 
 
 def test_a_newcomer_is_settled_under_the_settings_of_all_settling(database: Database) -> None:
-    """The database sets them for a newcomer, in the same call; the program sets them for all else."""
+    """The database sets them for a new article, in the same call; the program sets them in other cases."""
     with deduplicator(database) as dd:
         dd.submit(article("first", window(0, 6), 0))
     given = article("second", window(6, 6), 1)
@@ -490,7 +490,7 @@ def _stored(database: Database, name: str) -> list[tuple[Any, ...]]:
 def test_few_round_trips_to_the_server(
     database: Database, corpus_url: str, monkeypatch: pytest.MonkeyPatch, pooled: bool
 ) -> None:
-    """Calls on the wire: one for an unrelated article, a second one if something is shared."""
+    """Count calls to the server: one for an unrelated article, a second if the article shares keys."""
     opened = Connection.open.__func__  # type: ignore[attr-defined]
 
     def lent(cls: type[Connection], *args: Any) -> Connection:

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.timeout(3_600)
 
 
 class HeardMachine(CorpusMachine):
-    """A corpus to which anything happens while somebody reads what changes, now a little, now all."""
+    """A corpus with random events, and a reader that reads some or all of the changed marks."""
 
     @initialize()
     def begin(self) -> None:
@@ -133,7 +133,7 @@ def write(url: str, connection: Connection, seed: int, articles: int) -> None:
 
 
 def read(url: str, connection: Connection, file: str) -> None:
-    """Keep marks in a file, page by page, each with its cursor in one transaction; telling of each page."""
+    """Store marks in a file page by page, each page with its cursor in one transaction; report each page."""
     with closing(Database(url)) as database, closing(sqlite3.connect(file)) as kept:
         while not connection.poll():
             row = kept.execute("SELECT cursor FROM place").fetchone()
@@ -252,7 +252,7 @@ def test_a_replica_equals_the_table_whoever_is_killed(
                         while reader.connection.poll():
                             reader.tell()
                         changed = counted(database)
-                    if rng.random() < 0.7:  # in the middle of a step, of which there may be many in a second
+                    if rng.random() < 0.7:  # in the middle of a step; there may be many steps in a second
                         writer.connection.poll(rng.random() * 0.2)
                 finally:
                     writer.kill()

@@ -86,7 +86,7 @@ def rows_of(cursor: Cursor) -> tuple[int, int]:
 
 
 def family(count: int) -> list[Article]:
-    """Items of one template: with `ALIKE` a third of all pairs are similar, hardly any are duplicates."""
+    """Return items of one template. With `ALIKE` a third of the pairs are similar, hardly any duplicates."""
     return list(repeated.make_templates(1, items=2 * count, twice=0).articles[::2])
 
 
@@ -154,7 +154,7 @@ def test_sentences_of_10_000_settled_articles_become_common_step_by_step(
         connection.execute("UPDATE dedup.corpus_state SET settled_through = now()")
     report = backfill(database, workers=0, factory=make_function)
     assert (report.common_entered, report.settled) == (3, 10_000)
-    # What was withdrawn ahead is not written again.
+    # Marks that were withdrawn before settling are not written again.
     assert max(hold.written for hold in holds) <= 2_100
     assert sum(hold.written for hold in holds if hold.written > 1_900) >= 10_000
 
@@ -227,7 +227,7 @@ def test_a_template_family_of_8_000_with_a_hook_beside_it(database: Database, to
     before = size_of(database)
     waited: list[float] = []
     with ProcessPoolExecutor(1, get_context("spawn")) as pool, Deduplicator(database.url) as hook:
-        hook.lookup(given[-1])  # loads what the first call needs
+        hook.lookup(given[-1])  # the first call loads modules
         running = pool.submit(backfilled, database.url)
         for new in itertools.cycle(given[8_000:]):
             if running.done():
@@ -235,7 +235,7 @@ def test_a_template_family_of_8_000_with_a_hook_beside_it(database: Database, to
             started = time.perf_counter()
             hook.submit(new)
             waited.append(time.perf_counter() - started)
-            time.sleep(0.5)  # as a scraper does, not as fast as it can
+            time.sleep(0.5)  # at the pace of a scraper, not as fast as possible
         seconds, peak = running.result()
     disk = (size_of(database) - before) / 1e6
     waited.sort()

@@ -57,7 +57,7 @@ STAGES = [
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many transactions, so that something can happen between them."""
+    """Use small chunks, so that there are many transactions, and events can happen between them."""
     monkeypatch.setattr(writing, "CHUNK_ROWS", 15)
 
 
@@ -103,7 +103,7 @@ def test_a_story_larger_than_a_chunk_is_written_in_parts(database: Database) -> 
     assert all(told)
     assert max(told) <= 15
     assert sum(told) == 80
-    # One that was stopped at its very end has nothing left to write.
+    # A run that was stopped at its very end has nothing left to write.
     with database.transaction(settling=True) as cursor:
         cursor.execute("UPDATE dedup.corpus_state SET bulk_run = 0")
     told.clear()
@@ -335,7 +335,7 @@ def test_stopped_at_any_moment_it_loses_no_mark_and_the_next_run_goes_on(
 def test_where_it_stopped_in_the_middle_of_a_story_the_indexes_end_the_work(
     database: Database, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Marks that are settled by then depend on no unwritten one, whatever changes afterwards."""
+    """Marks that are settled when a run stops depend on no unwritten mark, whatever changes later."""
     rng = random.Random(seed)
     monkeypatch.setattr(writing, "CHUNK_ROWS", rng.choice((1, 3, 8)))
     given = news(80, seed)

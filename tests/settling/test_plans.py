@@ -70,7 +70,7 @@ FILL = """
 
 @pytest.fixture(scope="module")
 def large(server: Server) -> Iterator[Database]:
-    """A corpus of synthetic articles, and a few real ones."""
+    """Yield a corpus of synthetic articles, and of a few real articles."""
 
     database = Database(server.create("dedup_plans"))
     opening.initialize(database)
@@ -97,7 +97,7 @@ def rolled_back(database: Database, *, settling: bool = False) -> Iterator[Curso
         settling: with the settle lock, as all settlers have it.
     """
     connection = database.connect()
-    connection.patience = 300  # what is explained takes its time
+    connection.patience = 300  # the explained statements take long
     with connection.transaction(force_rollback=True), connection.cursor(binary=True) as cursor:
         if settling:
             hold_settle_lock(cursor)
@@ -176,7 +176,7 @@ def test_many_deletions_by_plain_sql(large: Database) -> None:
     with rolled_back(large) as cursor:
         cursor.execute("DELETE FROM dedup.article WHERE source_id LIKE 'synthetic 1___'")
         found = rows_read(cursor)
-        # The condition itself reads the articles once; nothing else does.
+        # Only the condition of the DELETE reads all articles, once.
         assert found["article"][0] <= ARTICLES + 100, found
         assert found["match"][0] == found["fingerprint"][0] == 0, found
 
@@ -191,13 +191,13 @@ def test_a_batch(large: Database) -> None:
     with rolled_back(large, settling=True) as cursor:
         cursor.execute("SELECT count(*) FROM dedup.make_stale(ARRAY(SELECT generate_series(1001, 1100)))")
         assert len(settle(cursor, rulebook_of(cursor).settings, limit=1_000).ids) == 100
-        # 36 keys per article, looked up one by one; each finds its own article, and those of its entry.
+        # Each article looks up 36 keys, and finds itself and others with the same index entry.
         check(cursor, 100 * 50, 100)
 
 
 def test_looking_for_work(large: Database) -> None:
     with rolled_back(large, settling=True) as cursor:
-        # As a backfill does when it is done.
+        # A backfill does this at its end.
         cursor.execute("ANALYZE dedup.article, dedup.article_mark, dedup.fingerprint")
         assert count(cursor, "unfingerprinted") == count(cursor, "unsettled") == 0
         assert not waiting_page(cursor, None, 500).articles

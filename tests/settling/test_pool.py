@@ -35,7 +35,7 @@ pytestmark = pytest.mark.timeout(60)
 
 
 def short_of_memory(settings: Settings, models: Mapping[str, PunktModel]) -> FingerprintFunction:
-    """Fingerprints like the real one, except of a text that says otherwise."""
+    """Make fingerprints as usual, but raise an error for a text that asks for it."""
     real = make_function(settings, models)
 
     def function(given: Sequence[TextTask]) -> Fingerprints:
@@ -269,7 +269,7 @@ def test_threads_that_cannot_be_had_are_one_clear_error(
 
 
 def sessions(database: Database) -> int:
-    """Count the sessions of this program in the database, without the asking one."""
+    """Count the sessions of this program in the database, except the session that counts."""
     with database.transaction() as cursor:
         row = cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"

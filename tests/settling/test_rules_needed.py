@@ -705,7 +705,7 @@ MUTANTS = [
 @pytest.mark.parametrize(
     "mutant",
     [
-        # All of them take minutes: every twelfth by default.
+        # All mutants take minutes, so every twelfth is tested by default.
         pytest.param(m, id=m.name.replace(" ", "-"), marks=[pytest.mark.torture] if m.rare or n % 12 else [])
         for n, m in enumerate(MUTANTS)
     ],
@@ -761,7 +761,7 @@ def goes_wrong(database: Database, seed: int, theme: str, statement: str) -> boo
 
 
 def take_out(mutant: Mutant, database: Database, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Let everything go without a rule; returns the statement that does so in a database, if one has to."""
+    """Change the program to work without a rule. Return the statement for the database, if there is one."""
     if ".sql " in mutant.where:
         replace_in_statement(mutant, monkeypatch)
         return ""
@@ -772,7 +772,7 @@ def take_out(mutant: Mutant, database: Database, monkeypatch: pytest.MonkeyPatch
 
 
 def replace_in_module(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let everything use a module with one place changed."""
+    """Make the program use a module with one place changed."""
     real = import_module(mutant.where)
     source = Path(str(real.__file__)).read_text("utf-8")
     assert source.count(mutant.old) == 1, f"{mutant.where} has changed: {mutant.old!r}"
@@ -787,7 +787,7 @@ def replace_in_module(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def replace_in_statement(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let everything use a statement with one place changed."""
+    """Make the program use a statement with one place changed."""
     file, name = mutant.where.split()
     statements.forget()
     known = statements.read(file.removesuffix(".sql"))
@@ -796,7 +796,7 @@ def replace_in_statement(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def replaced_in_function(mutant: Mutant, database: Database) -> str:
-    """The statement that changes one place of an SQL function."""
+    """Return the statement that changes one place of an SQL function."""
     with database.transaction() as cursor:
         row = cursor.execute("SELECT pg_get_functiondef(%s::regprocedure)", [mutant.where]).fetchone()
     assert row is not None

@@ -211,7 +211,7 @@ def test_a_merge_reads_in_proportion_to_what_it_merges(
 
     monkeypatch.setattr(key_segments, "remove", remove)
     monkeypatch.setattr(segments, "MERGED_SIZE", 2)  # less than the ratio of the loads to the later batches
-    monkeypatch.setattr(segments, "SORTED_ENTRIES", 1_000_000)  # a large load writes one segment of each kind
+    monkeypatch.setattr(segments, "SORTED_ENTRIES", 1_000_000)  # a large load is one segment of each kind
     reads = []
     for first, last in ((0, 100), (100, 1_000)):
         load(database, *(article(f"a{i}", window(6 * i, 6, ring=7_000), i) for i in range(first, last)))

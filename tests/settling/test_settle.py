@@ -29,7 +29,7 @@ from tests.corpora import (
 
 
 def run(database: Database, batch: int = BATCH_ARTICLES) -> dict[str, str]:
-    """Backfill; the marks, which must be the oracle's, as `id: status`, or `duplicate:` and of what."""
+    """Run a backfill. Return the marks, checked by the oracle, as `id: status` or `duplicate:original`."""
     backfill(database, workers=0, batch=batch)
     return assert_right(database).status()
 
@@ -56,7 +56,7 @@ def test_without_its_original_the_first_copy_is_the_original(database: Database)
 def test_a_chain_near_the_threshold_makes_no_giant_story(database: Database) -> None:
     load(database, *(article(f"a{i}", window(i, 6), i) for i in range(6)))
     marks = run(database)
-    # Each is a duplicate:the one before; those at distance 2 are only similar.
+    # Each is a duplicate of the article before; articles at distance 2 are only similar.
     assert marks["a1"] == "duplicate:a0"
     assert marks["a2"] == "similar"
     assert marks["a3"] == "duplicate:a2"

@@ -225,7 +225,7 @@ class CorpusMachine(RuleBasedStateMachine):
 
     @rule(given=articles, statements=st.integers(1, 25))
     def crash(self, given: Any, statements: int) -> None:
-        """An article is stored, read and settled in one transaction, which ends half way."""
+        """Store, read and settle an article in one transaction, which is rolled back midway."""
         before = answer(self.database)
         with suppress(CrashError), self.database.transaction(settling=True) as cursor:
             doomed: Any = Doomed(cursor, statements)

@@ -1,4 +1,4 @@
-"""Crafted articles of strangers affect their own marks only: words against a hash key, and dates.
+"""Crafted articles of strangers change only their own marks. Attacks: words against a hash key, and dates.
 
 The attacks use the public functions of the package, and work without a key: that is tested too, or else the
 tests with a key would prove nothing.
@@ -25,12 +25,12 @@ from tests.conftest import empty
 
 KEY = "6bd0a35f1ae24c5d9d0c83b45a7f2e11"
 HASHER = Hasher()
-POSITIONS = 192  # of 256: enough for a signature Jaccard of 0.75, and for every bucket
+POSITIONS = 192  # 192 of 256: enough for a signature Jaccard of 0.75, and for every bucket
 CANDIDATES = 150_000  # words to choose from; the best of so many wins against an article of 1,000 shingles
 
 
 def smallest(items: list[str]) -> list[str]:
-    """Return the strings that are the smallest under one of the public hash functions."""
+    """Return the strings with the smallest values under one of the public hash functions."""
     # The functions are affine modulo 2^32: two values of each tell all others.
     low = np.array([HASHER.shingle(item.split()) for item in items], np.uint32)
     zero = minhash(np.array([0], np.uint32), POSITIONS)
@@ -40,12 +40,12 @@ def smallest(items: list[str]) -> list[str]:
 
 @cache
 def crafted() -> list[str]:
-    """Triples of words, each a shingle with one very small MinHash value; together nearly all of them."""
+    """Return triples of words, each a shingle with a very small MinHash value under one function."""
     return smallest([f"of harbour{number} nothing" for number in range(CANDIDATES)])
 
 
 def unrelated(number: int, sentences: int = 200) -> str:
-    """An article of about 1,000 shingles that no other one has."""
+    """Return an article of about 1,000 shingles that no other article has."""
     return corpora.text(corpora.code(number * sentences + i) for i in range(sentences))
 
 
@@ -115,7 +115,7 @@ NOW = datetime.now(UTC)
 STORY = corpora.text(corpora.window(0, 6))
 CLAIMS = [
     datetime(1, 1, 1, tzinfo=UTC),  # the first day of .NET
-    datetime(1601, 1, 1, tzinfo=UTC),  # of Windows
+    datetime(1601, 1, 1, tzinfo=UTC),  # the first day of Windows
     NOW + timedelta(hours=48),
     datetime(9999, 12, 31, tzinfo=UTC),
 ]

@@ -46,7 +46,7 @@ def by_load(database: Database, given: Article) -> None:
 
 
 def by_sql(database: Database, given: Article) -> None:
-    """Insert like another program: triggers do the rest, and existing articles stay unchanged."""
+    """Insert as another program does: triggers do the other work, and stored articles stay unchanged."""
     names = ", ".join(ARTICLE_FIELDS)
     holders = ", ".join(f"%({name})s" for name in ARTICLE_FIELDS)
     with database.transaction() as cursor:

@@ -1,4 +1,4 @@
-"""A worker, an attached table and a horizon at once: what each does is right beside the others."""
+"""A worker, an attached table and a horizon at the same time: the marks are right."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.settling.test_daemon import working
 pytestmark = pytest.mark.timeout(120)
 
 FAR = 60 * 24 * 40
-"""Minutes from the first articles: far enough for a window of 30 days to leave them behind."""
+"""Minutes after the first articles: later than 30 days, so that a window of 30 days leaves them out."""
 
 
 def waits(database: Database) -> bool:

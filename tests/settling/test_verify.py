@@ -50,7 +50,7 @@ TAMPERING = {
     f"DELETE FROM dedup.article_mark {of('a1')}": "articles whose mark is missing",
     f"UPDATE dedup.article_mark SET time = now() {of('a1')}": "or disagrees with the article",
     "INSERT INTO dedup.article_mark (id, time) VALUES (4711, now())": "marks that belong to no article",
-    # Fingerprints, also of what is not settled yet.
+    # Fingerprints, also of articles that are not settled yet.
     "UPDATE dedup.fingerprint SET shingle_count = 1": "does not match the text",
     "UPDATE dedup.fingerprint SET word_count = 1": "does not match the text",
     "UPDATE dedup.fingerprint SET version = 1": "does not match the text",
@@ -110,7 +110,7 @@ def check(database: Database, sample: int | None = None) -> Verification:
 
 @pytest.fixture
 def filled(database: Database) -> Database:
-    """A settled corpus with duplicates, similar ones, a common sentence and an article that failed."""
+    """Yield a settled corpus with duplicates, similar articles, a common sentence and a failed article."""
     change_settings(database, common_stories=2, furniture_sentences=100)
     load(database, *(article(f"a{i}", [*window(i, 6), code(99)], i) for i in range(10)))
     load(
@@ -128,7 +128,7 @@ def tamper(database: Database, statement: str) -> None:
 
 
 @pytest.mark.long("dedup", "migrations")
-@each("statement", TAMPERING)  # one after the other: what is healed is as it was
+@each("statement", TAMPERING)  # one at a time: each repair restores the corpus
 def test_what_was_tampered_with_is_found_and_healed(filled: Database, statement: str) -> None:
     tamper(filled, statement)
     found = check(filled)

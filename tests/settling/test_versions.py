@@ -176,7 +176,7 @@ def test_what_follows_another_version_now_is_not_told_of_the_one_before(wire: Da
     sentences.keep(wire)
     load(wire, article("between", BODY, 7))
     backfill(wire, workers=0)
-    assert [row[1] for row in rows(wire) if row[0] == "w"] == ["h", "h"]  # `c` follows another one now
+    assert [row[1] for row in rows(wire) if row[0] == "w"] == ["h", "h"]  # `c` follows another version now
     report = sentences.keep(wire)
     assert report.compared == 2
     assert {row[3] for row in rows(wire) if row[1] == "c"} == {"between"}

@@ -238,7 +238,7 @@ def test_the_deletion_of_an_original(newsroom: Database) -> None:
 
 @pytest.mark.long("dedup", "migrations")
 def test_the_edit_of_an_original(newsroom: Database) -> None:
-    """The duplicates keep their marks as stale ones until they get new ones."""
+    """The duplicates keep their stale marks until they get new marks."""
     reader = Reader(newsroom)
     reader.exempt = {"ring 00", "by 01"}
     load(newsroom, article("ring 00", window(500, 6, ring=1_000), 0), article("by 01", [], 31))

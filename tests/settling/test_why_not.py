@@ -182,7 +182,7 @@ def test_without_prints_nothing_is_said_of_letters() -> None:
     assert not ComparedPair(A, B, (brief, pair[0]), ON).find_misread()
 
 
-# --- as `explain` says it, of what is stored
+# --- the explanation of stored articles
 
 
 def explained(database: Database, a: str, b: str) -> Explanation:
@@ -202,7 +202,7 @@ def test_explain_says_it_of_stored_articles(chain: Database) -> None:
     assert explained(chain, "b", "c").why_not == ("b and c are not settled yet: run `dedup backfill`",)
     backfill(chain, workers=0)
     assert explained(chain, "a", "b").why_not == ()
-    assert explained(chain, "a", "c").why_not == ()  # similar, and its score is that of similar ones
+    assert explained(chain, "a", "c").why_not == ()  # the pair is similar, with the score of a similar pair
     (reason,) = explained(chain, "c", "b").why_not
     assert reason.endswith("b is a duplicate of a, while c is not")
     assert explained(chain, "c", "b").decision.startswith("duplicate by sentences")

@@ -46,7 +46,7 @@ STORY = [code(number) for number in range(6)]
 OTHER = [code(number) for number in range(20, 26)]
 
 FROZEN = ("failed", None, None, window.NEVER_COMPARED)
-"""The mark of an article that came too late for one."""
+"""The mark of an article that was archived before it had a mark."""
 
 
 def prune(database: Database, minute: float, **options: Any) -> BackfillReport:
@@ -173,7 +173,7 @@ def test_a_date_inside_brings_an_archived_article_back(pruned: Database) -> None
     assert archived(pruned) == {"early copy"}
     assert found.status() == {
         "original": "unique",
-        "early copy": "duplicate:original",  # as it was when it left
+        "early copy": "duplicate:original",  # the mark that it had when it left the window
         "late copy": "duplicate:original",
         "latest copy": "duplicate:original",
         "other": "unique",
@@ -195,11 +195,11 @@ def test_failed_articles_are_archived_as_others_are_and_keep_their_reason(databa
     assert mark[0] == "failed"
     assert answer(database).marks["early empty"] == mark
     assert archived(database) == {"original", "early copy", "early empty"}
-    # One that comes too late is archived before it is read.
+    # An article that comes too late is archived before its text is read.
     load(database, article("late empty", [], 2))
     settle(database)
     assert answer(database).marks["late empty"] == FROZEN
-    # What is failed inside is not looked at for a new date: it is archived when the horizon moves.
+    # A new date does not matter to a failed article inside: it is archived when the horizon moves.
     sql(database, f"UPDATE dedup.article SET published_at = '{at(2)}' WHERE source_id = 'empty'")
     settle(database)
     assert archived(database) == {"original", "early copy", "early empty", "late empty"}
@@ -469,7 +469,7 @@ def test_verify_knows_the_window_and_heals_it(pruned: Database, statement: str) 
 def test_what_crosses_the_horizon_while_a_backfill_works_is_archived_by_it(
     pruned: Database, engine: EngineName
 ) -> None:
-    """An article comes, one is dated back, one comes back, while texts are read."""
+    """An article comes, one gets an older date, and one a newer date, while texts are read."""
     load(pruned, *(article(f"new {n}", [code(400 + 10 * n + i) for i in range(6)], 8 + n) for n in range(4)))
     done: list[str] = []
 

@@ -114,7 +114,7 @@ GIVEN = st.builds(
 def test_batches_of_any_size_store_and_count_the_same(
     database: Database, given: list[Article], cuts: list[int]
 ) -> None:
-    """Also what a line leaves out, which a line before it may have brought."""
+    """Store lines in batches of any size; a later line may leave out fields that an earlier line has."""
     singly = LoadCounts()
     for one in given:
         found = load(database, one)
@@ -159,7 +159,7 @@ def test_times_of_any_zone_are_the_same_moment(database: Database) -> None:
     first, last = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
     load(database, Article("first", TEXT, published_at=first), Article("last", TEXT, published_at=last))
     backfill(database, workers=0, factory=make_function)
-    # What cannot be true counts as missing; then added_at stands in, which is now.
+    # An impossible date counts as missing; `added_at`, the present time, replaces it.
     marks = {"a": "unique", "first": "duplicate:a", "last": "duplicate:a"}
     assert assert_right(database).status() == marks
     change_settings(database, earliest_year=1)

@@ -1,4 +1,4 @@
-"""`Deduplicator.changes`: which marks changed, in order, nothing missed and nothing told twice."""
+"""`Deduplicator.changes`: the changed marks, in order, none missed and none reported twice."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def family(count: int = 6) -> list[Article]:
 
 
 def reader_of(database: Database) -> Replica:
-    """A reader that was told all there is."""
+    """Return a reader that has read all changes."""
     reader = Replica(database)
     reader.read_all()
     return reader
@@ -147,7 +147,7 @@ def test_a_page_is_bounded(kept: Database, limit: int) -> None:
         deduplicator(kept).changes(limit=limit)
 
 
-# What is told.
+# Reported changes.
 
 
 def test_first_every_mark_then_what_changes(database: Database) -> None:
@@ -320,7 +320,7 @@ def test_truncate_begins_another_history(kept: Database) -> None:
 
 
 def test_a_transaction_that_commits_late_is_not_missed(kept: Database) -> None:
-    """Positions are taken in the order of commits: who would take a later one waits."""
+    """Positions follow the order of commits: a transaction that would take a later position waits."""
     dd, reader = deduplicator(kept), Replica(kept)
     for name in "ab":
         dd.submit(article(name, window(ord(name) * 20, 6, ring=10_000), 0))
@@ -383,7 +383,7 @@ def test_a_start_of_the_server_is_no_reason_to_begin_again(kept: Database) -> No
 
 
 def test_a_server_that_went_on_from_an_older_state_refuses_who_has_seen_more(kept: Database) -> None:
-    """Remove the rows of the last transactions, as a failover loses them."""
+    """Remove the rows of the last transactions, which a failover would lose."""
     dd, ahead, behind = deduplicator(kept), Replica(kept), Replica(kept)
     dd.submit(article("a", window(0, 6), 0))
     behind.read_all()
@@ -408,7 +408,7 @@ def test_a_server_that_went_on_from_an_older_state_refuses_who_has_seen_more(kep
 
 
 def test_who_reads_on_while_marks_are_lost_is_refused_though_its_place_is_an_old_one(kept: Database) -> None:
-    """A mark that changed again was left out, for it comes later; without that change it never comes."""
+    """A mark that changes again is reported with that change, and never if the change is lost."""
     dd, reader = deduplicator(kept), Replica(kept)
     for i in range(4):
         dd.submit(article(f"a{i}", window(20 * i, 6, ring=999), 0))
@@ -498,7 +498,7 @@ def test_what_is_kept_is_bounded_by_the_articles(kept: Database) -> None:
     assert counts == (6, 1, True)
 
 
-# For whom.
+# Rights.
 
 
 def test_who_may_read_views_may_read_changes_and_who_settles_writes_them(kept: Database) -> None:

@@ -1,4 +1,4 @@
-"""The printed schema: what psql makes of it is what `dedup init` makes."""
+"""The printed schema: psql makes the same schema of it as `dedup init`."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_from_an_older_schema_it_upgrades(two: tuple[Database, Database], tmp_pa
         script = printed_schema(by_hand.url)
         assert number in script
         with by_hand.transaction() as cursor:
-            assert current(cursor) != number  # it was only printed
+            assert current(cursor) != number  # the migration was only printed
         migrate.upgrade(by_init)
         done = psql(by_hand, script, tmp_path)
         assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Columns of one's own beside the marks: the same ones, whichever way an article comes in."""
+"""Kept columns beside the marks: the same in every way in which an article can come."""
 
 from __future__ import annotations
 

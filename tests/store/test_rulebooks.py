@@ -1,4 +1,4 @@
-"""Adopting settings: how much is asked of the server, whatever the articles name."""
+"""Adopting settings: the number of statements does not depend on the languages of articles."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def newsroom(database: Database) -> Database:
 def test_canonical_article(newsroom: Database) -> None:
     load(newsroom, article("p", window(0, 6), 30))
     found = rows(newsroom, "SELECT source_id, status, stale FROM dedup.canonical_article ORDER BY 1")
-    # Reading without duplicates loses nothing: what failed and what is not settled yet is there too.
+    # Reading without duplicates loses nothing: failed and unsettled articles are included.
     assert found == [
         ("a", "similar", False),
         ("f", "failed", False),

@@ -1,4 +1,4 @@
-"""Two texts in rows: known edits are found, exactly and nothing else; and the work grows with the texts."""
+"""Two texts in rows: exactly the known edits are found, and the work grows in proportion to the texts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def told(row: AlignedRow) -> tuple[str | None, str | None]:
 
 
 def marked(passage: Passage | None) -> list[tuple[str, str]]:
-    """Return the parts that only one passage has, with their kinds."""
+    """Return the parts that only one of two passages has, with their kinds."""
     return [(s.kind.value, s.text.strip(" .")) for s in passage.segments if not s.shared] if passage else []
 
 
@@ -71,7 +71,7 @@ def test_the_order_of_the_texts_does_not_matter(a: str, b: str) -> None:
 
 @dataclass
 class Edited:
-    """A text, a version of it, and what an editor did to each sentence; the oracle of the test below."""
+    """A text, a version of it, and an editor's change of each sentence: the oracle of the test below."""
 
     before: list[str] = field(default_factory=list)
     after: list[str] = field(default_factory=list)

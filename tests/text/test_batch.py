@@ -1,4 +1,4 @@
-"""Many texts at once have the fingerprints that the plain functions give each of them alone."""
+"""Many texts at once get the same fingerprints as each text alone by the plain functions."""
 
 from __future__ import annotations
 

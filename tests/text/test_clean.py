@@ -55,7 +55,7 @@ def wrapped(paragraph: str, width: int, on_hyphens: bool) -> list[str]:
 
 def spread(text: str, chooser: random.Random) -> str:
     """The text with some of its spaces made runs of spaces, tabs and no-break spaces, as wide as a tab."""
-    # Not " \u00a0 ": textwrap may put that no-break space on a line of its own, which is then blank.
+    # " \u00a0 " is not used: textwrap may put this no-break space alone on a line, which is then blank.
     gaps = [" ", " ", " ", "  ", "   ", " " * 8, "\t", "\u00a0", "\u00a0\u00a0"]
     return "".join(chooser.choice(gaps) if character == " " else character for character in text)
 
@@ -243,7 +243,7 @@ CHINESE = st.lists(
 
 @given(CHINESE, st.integers(1, 60))
 def test_rewrapping_a_script_without_spaces_does_not_change_the_fingerprint(text: str, width: int) -> None:
-    # Such wrappers break between any two characters, but not within a Latin word or number.
+    # Some programs wrap between any two characters, but not within a Latin word or number.
     units: list[str] = []
     for character in text:
         if units and units[-1][-1].isascii() and character.isascii():

@@ -1,4 +1,4 @@
-"""Credits: which agencies a text says it is of, and what only looks like it."""
+"""Credits: the agencies that a text names as its source, and words that only look like a credit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prints: compiled, NumPy's and plain Python's are equal; damage is told from edits and from templates."""
+"""Prints: C, NumPy and plain Python make equal prints; damage is told from edits and from templates."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ BODIES = st.text("abc \n.", max_size=12)
 def test_a_short_content_is_equal_exactly_where_title_and_text_are(
     title: str | None, text: str, other_title: str | None, other: str
 ) -> None:
-    # And never equal to a long one: no normalised word is a slash.
+    # A short text never equals a long text, because no normalised word is a slash.
     for limit in (3, 1_000):
         made = Fingerprinter(Settings(text_min_words=limit))
         if not words(text) or not words(other):
@@ -203,7 +203,7 @@ def test_with_a_key_every_hash_is_another_and_all_else_stays() -> None:
         for other in prints[:i]:
             assert set(one.sentence_hashes).isdisjoint(other.sentence_hashes)
             assert set(one.buckets).isdisjoint(other.buckets)
-            # Of bytes that have nothing to do with each other one in 256 is equal.
+            # Of unrelated bytes one in 256 is equal.
             assert np.count_nonzero(one.signature == other.signature) < 12
     assert Fingerprinter(replace(SMALL, hash_key="one")).fingerprint(STORM) == prints[1]
 
@@ -333,7 +333,7 @@ def test_endless_titles_take_linear_time(name: str) -> None:
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("name", ENDLESS)
 def test_endless_texts_take_linear_time(name: str) -> None:
-    # Each takes about a second; what is quadratic takes minutes at the least. The limit tells them apart.
+    # Each text takes about a second; a quadratic algorithm would take minutes, more than the limit.
     text = ENDLESS[name]
     patient = Fingerprinter(replace(SMALL, text_max_characters=len(text)))
     if any(character.isalnum() for character in text[:10]):
@@ -343,7 +343,7 @@ def test_endless_texts_take_linear_time(name: str) -> None:
             patient.fingerprint(text)
 
 
-# Another value for every setting that changes what a fingerprint holds.
+# For every setting that changes the content of a fingerprint, a value that is not the default.
 OTHER: dict[str, Any] = {
     "text_max_characters": 2_000_000,
     "text_min_words": 2,

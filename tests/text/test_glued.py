@@ -97,7 +97,7 @@ def test_letters_of_any_script_with_case_count() -> None:
 
 def test_several_ends_in_one_run_are_all_given_back() -> None:
     assert unglued("One left.Two stayed!Three came?Four") == "One left. Two stayed! Three came? Four"
-    assert unglued("left.Right.Up.No") == "left. Right. Up.No"  # one lower-case letter before ".No"
+    assert unglued("left.Right.Up.No") == "left. Right. Up.No"  # only one lower-case letter precedes ".No"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ DEFAULTS = Fingerprinter(Settings())
 N = DEFAULTS.settings.text_max_characters
 
 PEAK_BYTES = 100
-"""Most bytes of memory for each character of a text; a million one-letter words take half of it."""
+"""Maximum bytes of memory per character of a text; a million words of one letter take half of it."""
 
 GROWING = {
     "a phrase": "\ufdfa" * N,
@@ -32,7 +32,7 @@ GROWING = {
 @pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @pytest.mark.parametrize("name", GROWING)
 def test_a_text_takes_bounded_memory_whatever_it_becomes(name: str) -> None:
-    reason("Été")  # what is made once
+    reason("Été")  # does work that is done only once
     assert peak(lambda: reason(GROWING[name])) < PEAK_BYTES * N
 
 

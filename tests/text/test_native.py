@@ -155,4 +155,4 @@ def test_real_news(shared_data: Path, name: str) -> None:
     with gzip.open(shared_data / f"{name}.jsonl.gz", "rt") as file:
         articles = [json.loads(line) for _, line in zip(range(600), file, strict=False)]
     made = [is_equal(one["text"], one.get("title"), few=False) for one in articles]
-    assert made.count(False) <= len(made) / 50  # of Spanish ones 1.2 %
+    assert made.count(False) <= len(made) / 50  # 1.2 % of the Spanish articles

@@ -99,7 +99,7 @@ def test_a_letter_keeps_a_bounded_number_of_marks() -> None:
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("pair", ["\u0301\u0327", "\uff9e\u0301", "\uff9f\u0327"], ids=["marks", "ga", "pa"])
 def test_an_endless_run_of_marks_costs_no_quadratic_time(pair: str) -> None:
-    # Python sorts such a run by insertion: without the limit this takes many minutes.
+    # Python sorts such a run by insertion, which without the limit takes many minutes.
     assert len(composed("a" + pair * 500_000)) <= MAX_MARKS + 1
     assert sum(map(len, words("a" + pair * 500_000))) <= MAX_MARKS + 1
 

@@ -44,7 +44,7 @@ INVISIBLE, MARK, LINE_END, PUNCTUATION, CLOSING, CHINESE, ENDS = range(7)
 
 @cache
 def classes() -> list[set[str]]:
-    """The characters of each class, as the page lists them."""
+    """Return the characters of each class, as the page lists them."""
     table = PAGE.split("| class | characters |\n|---|---|\n")[1].split("\n\n")[0]
     found = []
     for row in table.splitlines():
@@ -131,7 +131,7 @@ def slow_blocks(text: str) -> list[str]:
 
 
 def spaces_out(line: str, goes: object) -> str:
-    """Strip from a line the spaces for which a predicate holds, given their context."""
+    """Remove the spaces of a line for which a predicate of their context is true."""
     assert callable(goes)
     return "".join(
         c for i, c in enumerate(line) if not (c == " " and goes(line[max(i - 2, 0) : i], line[i + 1 : i + 2]))
@@ -182,7 +182,7 @@ def unglued(line: str) -> str:
 
 
 def slow_sentences(text: str, model: PunktModel) -> list[str]:
-    """The sentences of a text, rule by rule as the page has them."""
+    """Return the sentences of a text by the rules of the page, one by one."""
     found = []
     for block in blocks(text):
         piece = ""

@@ -1,4 +1,4 @@
-"""Sentences: equal to NLTK's Punkt everywhere, hard cases with what the shipped model makes of them."""
+"""Sentences: equal to the sentences of NLTK's Punkt; hard cases, with the results of the shipped model."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CURLY = "\u201c"
 
 
 class Patterns(PunktLanguageVars):  # type: ignore[misc]  # NLTK has no types
-    """NLTK with the patterns of one version, which are fixed in the code."""
+    """NLTK with the patterns of one of its versions, as the code has them."""
 
     __slots__ = ()
     _non_word = "(?:[)\";}\\]*:@'({\\[\u2018\u2019\u201c\u201d\u00ab\u00bb?!])"

@@ -46,7 +46,7 @@ def hashes_of(items: Iterable[str]) -> ShingleHashes:
 
 
 def buckets(values: MinHashes, bands: int, rows: int, hasher: Hasher) -> list[int]:
-    """The bucket keys of one text."""
+    """Return the bucket keys of one text."""
     found: list[int] = module.buckets(values[None], hasher.of_buckets(bands, rows))[0].tolist()
     return found
 
@@ -236,7 +236,7 @@ def test_the_estimate_is_unbiased_and_as_exact_as_the_source_says(shared: int, e
     assert abs(sum(errors) / len(errors)) <= 5 * expected / math.sqrt(len(errors))
     rms = math.sqrt(sum(error**2 for error in errors) / len(errors))
     assert 0.7 * expected <= rms <= 1.3 * expected
-    assert expected <= 0.033  # what docs/semantics.md measured on real news is 0.026 to 0.035
+    assert expected <= 0.033  # docs/semantics.md measured 0.026 to 0.035 on real news
 
 
 @pytest.mark.parametrize("size", [1, 64, 200, 255, 256, 1_000])
@@ -264,7 +264,7 @@ def test_the_estimate_is_symmetric_and_one_for_equal_sets(a: set[str], b: set[st
     equal = sum(x == y for x, y in zip(one.tolist(), other.tolist(), strict=True))
     assert np.count_nonzero(one == other) == equal
     assert jaccard(one, other) == estimate(equal, SIZE)
-    assert jaccard(one, other[:10]) == 0.0  # of another size: of another version
+    assert jaccard(one, other[:10]) == 0.0  # a different size is a different version
 
 
 @given(ITEMS, st.sampled_from(["", "secret"]))

@@ -133,7 +133,7 @@ def test_dedup_makes_the_known_answers(name: str, compiled: bool) -> None:
 
 
 def test_the_file_is_what_dedup_writes() -> None:
-    # Whoever rewrites the file may have other Unicode tables, on which the answers do not depend.
+    # A user who rewrites the file may have other Unicode tables; the answers do not depend on them.
     wanted = document(CONTENT["vectors"]) | {"unicode_version": CONTENT["unicode_version"]}
     assert FILE.read_text("utf-8") == written(wanted)
     assert len(VECTORS) == len(CONTENT["vectors"])

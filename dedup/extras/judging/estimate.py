@@ -42,7 +42,7 @@ class Quality:
     recall: Estimate
     f1: Estimate
     judged: int  # number of judged pairs
-    covered: float  # share of all pairs that lie in strata with a judged pair; estimates hold only for these
+    covered: float  # share of the pairs in strata with a judged pair; the estimates hold only for these pairs
 
     @property
     def missed(self) -> Estimate:
@@ -117,7 +117,7 @@ def with_twins(found: Flags, duplicate: Flags) -> tuple[Flags, Flags]:
 
 
 def interval(value: float, replicates: Values) -> Estimate:
-    """Return a value with the interval of the middle 95 % of its replicates, without undefined ones."""
+    """Return a value with the interval of the middle 95 % of its replicates. Ignore undefined replicates."""
     if np.isnan(value):
         return Estimate()
     tail = (1 - CONFIDENCE) / 2
@@ -158,7 +158,7 @@ def quality(
 
 
 def _widest(intervals: Sequence[Estimate]) -> Estimate:
-    # Doubt moves an interval up or down, so the result reaches from the lowest to the highest end of all.
+    # Doubt moves an interval up or down, so the result reaches from the lowest to the highest of these ends.
     lows = [found.low for found in intervals if found.low is not None]
     highs = [found.high for found in intervals if found.high is not None]
     return Estimate(intervals[0].value, min(lows, default=None), max(highs, default=None))

@@ -92,7 +92,7 @@ def what_would_change(cursor: Cursor, present: Settings, other: Settings, count:
 
 
 def marked_stories(database: Database) -> tuple[dict[str, int], Groups]:
-    """Number the articles. Return source_id -> number, and number -> story; raise InputError if unsettled."""
+    """Number the articles. Return source_id -> number, and number -> story. InputError: one is unsettled."""
     with database.transaction() as cursor:
         _refuse_unsettled(cursor)
     marks = {row["id"]: row["duplicate_of"] or row["id"] for row in exports.marks(database)}
@@ -172,7 +172,7 @@ class Judgements(OfCorpus):
         return score_groups(stories, known), known.unknown
 
     def tune(self, newest: int) -> list[Proposal]:
-        """Return the best thresholds and their effect on the newest articles. Raises as `tuning.tune`."""
+        """Return the best thresholds and their effect on the newest articles. Raises like `tuning.tune`."""
         with self._database.transaction() as cursor:
             settings = rulebooks.load_settings(cursor)
             judged = storing.listed(cursor)

@@ -21,8 +21,8 @@ from dedup.text.hashing import Hashes
 NEAR = 0.05  # Scores within this distance are near a threshold; a signature's error of 0.03 is smaller
 
 LEAST = 3  # Minimum pairs per stratum: two are needed for the variance, and one may be judged unsure
-# More pairs are drawn near a threshold and where methods disagree, because judgements vary more there. Then a
-# further judgement improves the estimate more (Neyman 1934).
+# Judgements vary more near a threshold and where methods disagree. More pairs are drawn there, because a
+# judgement improves an estimate more where judgements vary (Neyman 1934).
 MORE_NEAR = 3.0
 MORE_DISPUTED = 2.0
 

@@ -42,7 +42,7 @@ class Tuned:
     # the judged pairs do not determine the threshold.
     sentence: Estimate
     signature: Estimate
-    # F1 minus the optimism (Efron 1983): the amount by which F1 is too high on the pairs used for tuning.
+    # F1 minus its optimism (Efron 1983): on the pairs used for tuning, F1 is too high by this amount.
     f1: Estimate
     present: Estimate  # F1 at the present thresholds
     gain: Estimate  # f1 minus present; 0 if the present thresholds are the best

@@ -55,7 +55,7 @@ class SpoolingDeduplicator:
         self._up = self._closed = self._warned = False
         self._next_try = 0.0
         self._trying = Lock()
-        # Held while `_up` changes or an article is spooled, so that no article is spooled after the delivery.
+        # Lock to change `_up`, and to spool an article, so that none is spooled after the last delivery.
         self._gate = Lock()
 
     def __enter__(self) -> Self:
@@ -91,7 +91,7 @@ class SpoolingDeduplicator:
             raise ClosedError("this SpoolingDeduplicator is closed; open another one")
         if self._up:
             return True
-        # Only one thread makes the attempt; other threads do not wait for it.
+        # One thread tries to connect; other threads do not wait for the result.
         if time.monotonic() < self._next_try or not self._trying.acquire(blocking=False):
             return False
         try:
@@ -117,7 +117,7 @@ class SpoolingDeduplicator:
             before = self.delivered
             self.delivered += self.spool.deliver(self._corpus.submit)
             with self._gate:
-                # Deliver articles added meanwhile. The lock `_gate` keeps other threads from adding more.
+                # Deliver articles that were spooled during the delivery. No thread can spool more now.
                 self.delivered += self.spool.deliver(self._corpus.submit)
                 self._up = not self.spool  # the spool is not empty if another process delivers
         except (DatabaseError, SpoolError) as error:

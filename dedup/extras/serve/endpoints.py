@@ -22,7 +22,7 @@ PROBLEM = "application/problem+json"
 
 NAMES = {"id": "source_id"}  # Field names of the library -> field names of the service
 ANY_REFUSAL = (400, 401, 421, 429, 500, 503)  # Error statuses that every endpoint may answer with
-# Orchestrators check these often, without a token. The checks are cheap and reveal no secret.
+# Orchestrators request these addresses often, without a token. The answers are cheap and reveal no secret.
 PROBES = frozenset(("/v1/health", "/v1/ready"))
 OPEN = PROBES | {"/openapi.json"}  # Addresses that need no token
 
@@ -90,7 +90,7 @@ def _answers() -> Schema:
         "status": {"enum": [*statuses, "refused"]},
     }
     repair = dict.fromkeys(("field", "reason", "value"), schema_of(str))
-    # The types require texts, but the service sends texts only on request.
+    # The library's types require texts, but the service sends a text only on request.
     marked = _members(MarkedArticle) | {"verdict": _object(judged)}
     marked["article"]["required"].remove("text")
     explained = _members(Explanation) | {"shared_sentences": count, "differing_sentences": count}

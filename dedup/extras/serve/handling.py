@@ -27,7 +27,7 @@ async def in_thread(free: asyncio.Semaphore, work: Callable[[], _Value], seconds
     async with asyncio.timeout(seconds):
         await free.acquire()
         done: Future[_Value] = Future()
-        # A future marked as running cannot be cancelled. So `set_result` works even if the caller has gone.
+        # A future marked as running cannot be cancelled: `set_result` works even if the caller has gone.
         done.set_running_or_notify_cancel()
 
         def run() -> None:
@@ -93,7 +93,7 @@ class Handling:
     async def body(self, request: Request, *media_types: str) -> AsyncIterator[RequestBody]:
         """Yield the body of a request, or raise ProblemError. Its memory is counted until the block ends."""
         given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        # The check also stops pages of other sites: browsers ask for permission before they send JSON (CORS).
+        # This also stops pages of other sites: a browser asks the server for permission to send JSON (CORS).
         if given not in media_types:
             listed = " or ".join(f"`Content-Type: {one}`" for one in media_types)
             raise ProblemError(415, f"send the header {listed}")

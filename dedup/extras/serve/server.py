@@ -138,7 +138,7 @@ def _first_to_close(held: list[ClientConnection]) -> ClientConnection | None:
 class _Server(uvicorn.Server):
     """A uvicorn server that ends when `stop` returns True."""
 
-    capture_signals = staticmethod(nullcontext)  # type: ignore[assignment]  # the command handles them
+    capture_signals = staticmethod(nullcontext)  # type: ignore[assignment]  # the command handles signals
 
     def __init__(self, config: uvicorn.Config, stop: Callable[[], bool]) -> None:
         super().__init__(config)

@@ -1,4 +1,4 @@
 """Marks computed on Spark, for a corpus too large for one machine. `dedup.spark` exports the public names.
 
-Executors have no database, so their modules import nothing from `postgres/` or `commands/`.
+Executors have no database, so the modules that executors run import nothing from `postgres/` or `commands/`.
 """

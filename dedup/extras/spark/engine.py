@@ -66,7 +66,7 @@ def deduplicate(
 class GroupedCorpus:
     """Tables made before the rounds; the last four have the schemas `NODE`, `COMMON`, `CARRIED`, `GROUP`."""
 
-    articles: DataFrame  # with `id`, the number of the article in canonical order
+    articles: DataFrame  # `id`: the number of an article in canonical order
     members: DataFrame | None  # articles that share a fingerprint; None if there are none
     nodes: DataFrame
     common: DataFrame

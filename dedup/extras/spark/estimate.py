@@ -25,7 +25,7 @@ from dedup.extras.spark.rounds import histogram_of, key_sizes
 from dedup.extras.spark.schema import KIND_NAMES
 from dedup.extras.spark.steps import Told
 
-KEYS_SHOWN = 10  # maximum number of keys that an estimate lists; they have the most pairs
+KEYS_SHOWN = 10  # number of keys that an estimate lists: the keys with most pairs
 PAIR_BYTES = 48  # bytes of a pair in a shuffle: two ids, two packed counts, the kind of the pair's key
 
 SEED = 1  # fixed, so that the same input gives the same sample
@@ -39,7 +39,7 @@ class WorstKey(Answer):
     key: int  # hash of the sentence, bucket or content, or number of the pinned pair
     texts: int  # different texts with the key
     pairs: int
-    source_id: str  # of the earliest article with the key
+    source_id: str  # names the earliest article with the key
 
 
 @dataclass(slots=True)
@@ -98,8 +98,8 @@ def _estimated(taken: Taken, corpus: CorpusState, options: Options, sample: floa
     sizes = steps.table("sizes", lambda: key_sizes(found.groups))
     histogram = histogram_of(sizes)
     texts, share = steps.rows("nodes"), 1 / sample
-    # Pairs grow with the square of the share, because both articles of a pair must be in the sample.
     head = head_of(histogram, options.head_minimum, options.budget_for(texts))
+    # Pairs grow with the square of the share, because both articles of a pair must be in the sample.
     pairs = _pairs(histogram, max(histogram, default=0)) * share**2
     first = _pairs(histogram, head) * share**2
     return WorkEstimate(

@@ -26,7 +26,7 @@ from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION
 
 FORMAT = 1  # format version of both folders; raised by one when an older program could misread a newer folder
 
-# Each of these files is written last in its folder, so a folder without the file is incomplete.
+# An export ends with its CORPUS_FILE, a result with its RUN_FILE: a folder without that file is incomplete.
 CORPUS_FILE, RUN_FILE = "corpus.json", "run.json"
 
 
@@ -78,7 +78,7 @@ RESULT = {
 
 
 def text_digest(language: str | None, title: str | None, text: str) -> bytes:
-    """Return the SHA-256 of a stored text, title and language. `postgres/cluster.sql` computes it, too."""
+    """Return the SHA-256 of a stored text, title and language, as `postgres/cluster.sql` computes it."""
     return hashlib.sha256(f"{language or ''}\0{title or ''}\0{text}".encode()).digest()
 
 
@@ -119,7 +119,7 @@ class Basis(Answer):
 
     @classmethod
     def read(cls, found: Mapping[str, Any], where: str) -> Self:
-        """Return the basis in `found`, the contents of a file `where`. Raises InputError: it is invalid."""
+        """Return the basis in `found`, the content of the file `where`. Raises InputError: it is invalid."""
         if found.get("format") != FORMAT:
             raise InputError(
                 f"{where} is of format {found.get('format')!r}, and this program knows {FORMAT}:"
@@ -142,7 +142,7 @@ class Basis(Answer):
         if self.hash_key_digest != other.hash_key_digest:
             found.append("the hash key differs")
         if not found:
-            # A setting that differs changes a digest, so digests are compared only if no setting differs.
+            # The digests also cover secret settings. Any other difference would be reported twice.
             found += [
                 f"the settings of the kind {kind} differ"
                 for kind in get_args(Kind)

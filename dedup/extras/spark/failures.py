@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from dedup.base.errors import DedupError, InputError
 
-# If an executor raises an error of this package, Spark shows it only within the message of Spark's own error.
+# If an executor raises an error of this package, Spark quotes its class and message in a Spark error.
 _OURS = re.compile(r"dedup\.(?:base\.)?errors\.(\w+): (.+)")
 
 

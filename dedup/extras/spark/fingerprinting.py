@@ -1,7 +1,7 @@
 """Fingerprints of the articles of a DataFrame. One pass reads the texts; the step `read` stores the result.
 
-Refused and repaired rows are counted by reason; repaired rows lost optional fields. A known article with the
-same text keeps its fingerprint, so Python reads only the other texts. `rows.py` converts the values.
+Refused and repaired rows are counted by reason; a repaired row lost an optional field. A known article whose
+text is unchanged keeps its fingerprint: Python reads only new and changed texts. `rows.py` converts values.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ DOUBLED = "the source_id comes more than once"
 OUTDATED = "its fingerprint is of another version, and its text is not in the input"
 READ = f"{FINGERPRINT}, {rows.READ}"  # columns of the step `read`: a fingerprint, or the reason of a refusal
 
-# No language has this code, so its version is the version of every language without sentence parameters.
+# A code that no language has: it gives the fingerprint version of all languages without sentence parameters.
 UNKNOWN_LANGUAGE = "x"
 
 _BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -56,7 +56,7 @@ TABLES = 1  # version of the tables between the steps: raised by one whenever th
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """An input whose texts were read."""
+    """Fingerprints, refused rows and counts of an input, after its texts were read."""
 
     steps: SparkSteps
     fingerprints: DataFrame  # one row per article of the corpus; schema `FINGERPRINT`
@@ -75,7 +75,7 @@ def take(
     told: Told | None,
     sample: float | None = None,
 ) -> Taken:
-    """Read and fingerprint the input of `deduplicate`. Only an estimate passes `sample`."""
+    """Read and fingerprint the input of `deduplicate`. `sample`: the share of rows, for an estimate."""
     basis = corpus.basis().as_dict()
     about = {"format": FORMAT, **basis, "dedup": _version(), "python": platform.python_version()}
     sources = [sorted(table.inputFiles()) for table in (df, corpus.known) if table is not None]
@@ -148,7 +148,7 @@ def fingerprint(
 
 
 def _mapped(cells: DataFrame, function: Callable[..., Any], recipe: Recipe, schema: str) -> DataFrame:
-    # Spark can show its plans, and the recipe may hold the hash key. A partial hides the recipe in plans.
+    # The recipe may hold the hash key. As an argument of a partial the recipe is not shown in Spark's plans.
     return cells.mapInArrow(partial(function, recipe), schema)
 
 
@@ -205,12 +205,12 @@ def _changed(given: DataFrame, same: DataFrame) -> DataFrame:
 
 def _found(cells: DataFrame, layout: Layout, changed: DataFrame, count: int) -> DataFrame:
     ids = fn.broadcast(changed) if count <= BROADCAST_ROWS else changed
-    # The comparison is null-safe, because rows without an id must be read, too, and refused with a reason.
+    # A null-safe comparison also finds rows without an id, which must be read to be refused with a reason.
     return cells.join(ids, _given_id(layout).eqNullSafe(fn.col("changed_id"))).drop("changed_id")
 
 
 def _kept(known: DataFrame, made: DataFrame, moved: DataFrame, new: int) -> DataFrame:
-    """Return the known articles whose texts were not read again. Times that the input changed are updated."""
+    """Return the known articles whose texts were not read again, with the times that the input changed."""
     kept = _without(known.select(*columns(FINGERPRINT)), made.select("source_id"), new)
     times = [name.removeprefix("known_") for name in rows.KNOWN_TIMES]
     given = moved.select(

@@ -46,7 +46,7 @@ def ordered(fingerprints: DataFrame, settings: Settings, partitions: int | None)
     # Spark compares strings byte by byte, as section 5 demands. Each source_id is unique: there are no ties.
     order = ("time", "source_id")
     found = fingerprints.where(fn.col("reason").isNull()).withColumn("time", canonical_time(settings))
-    # As `rules.marks.published_second`. `div` rounds towards zero, so the remainder is subtracted first.
+    # Round down like `rules.marks.published_second`. `div` rounds to zero, so subtract the remainder first.
     second = fn.expr("(time - pmod(time, 1000000)) div 1000000")
     known = fn.lit(settings.canonical_order == "published") & (fn.col("time") == fn.col("published_at"))
     found = found.withColumn("published", fn.when(known, second).otherwise(0))
@@ -202,7 +202,7 @@ def groups(nodes: DataFrame, carried: DataFrame, common: DataFrame, pins: DataFr
         )
         pin_rows = found.select("node", "packed").join(fn.broadcast(ends), "node")
         rows = rows.union(pin_rows.select("kind", "key", "node", "packed"))
-    # If a row has a neighbour, its key has several nodes. So the nodes need not be counted in a second pass.
+    # A node without a previous or next node in its key is alone. No second pass has to count the nodes.
     order = Window.partitionBy("kind", "key").orderBy("node")
     rows = rows.withColumns(
         {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Minimum of the head (see `rounds.py`): most edited copies of a story are duplicates of its first few texts.
 HEAD_MINIMUM = 16
 
-# Maximum number of pairs of a round per entry of a group. A head of 16 has at most 8 pairs per entry.
+# Maximum pairs of a round per row of the table `groups` (a node of a key). A head of 16 makes at most 8.
 PAIRS_PER_ENTRY = 8
 
 # Maximum number of pairs of duplicates that one task decides: 32 MB of numbers, and about two seconds.
@@ -41,7 +41,7 @@ class Pins:
 
     # Relation of each pair of source_ids. It has no effect if one of the articles is not in the corpus.
     pairs: Mapping[tuple[str, str], Relation] = field(default_factory=dict)
-    # By the hash of a sentence: True (always common) or False (never common).
+    # The pins of sentences by the sentences' hashes: True (always common) or False (never common).
     sentences: Mapping[int, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -119,7 +119,7 @@ class Options:
     """Options that divide the work and never change a result. Raises InputError: a number is out of range."""
 
     head_minimum: int = HEAD_MINIMUM  # a round compares at least this number of nodes per key with each other
-    budget: int | None = None  # maximum pairs of a round whose head is above the minimum; None: 8 per entry
+    budget: int | None = None  # maximum pairs of a round whose head is above the minimum; None: `budget_for`
     collapse: bool = True  # treat articles with equal fingerprints as one
     partitions: int | None = None  # partitions of shuffled data; None: the session's number
     edges_in_one_task: int = EDGES_IN_ONE_TASK  # above this number of pairs, executors share the decisions
@@ -132,7 +132,7 @@ class Options:
                 raise InputError(f"{name} must be at least {low}, not {value}")
 
     def budget_for(self, entries: int) -> int:
-        """Return the maximum number of pairs of a round, if all groups together have `entries` entries."""
+        """Return the maximum number of pairs of a round, if the table `groups` has `entries` rows."""
         return PAIRS_PER_ENTRY * entries if self.budget is None else self.budget
 
     def configuration(self) -> dict[str, str]:

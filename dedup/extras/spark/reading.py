@@ -38,7 +38,7 @@ USABLE: dict[str, frozenset[str]] = {
     "text": TEXTS,
     **{field: TEXTS | NUMBERS | TIMESTAMPS | {"void"} for field in TIMES},
 }
-"""Types of columns from which these fields can be read. From other fields, unusable values are left out."""
+"""Types of columns that a field can be read from. A field not named here may have a column of any type."""
 
 # Formats that Spark reads and dedup refuses, because Spark silently changes values: its JSON reader replaces
 # lone surrogates by `?`.

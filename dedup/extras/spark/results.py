@@ -1,7 +1,7 @@
 """The marks and stored pairs of every article, from decided nodes (docs/semantics.md, section 5).
 
-Articles with equal fingerprints are one node. Each of them gets the pairs of the node with earlier originals.
-Pairs are ranked as in `rules.marks`, because rules are numbered by name, and articles in canonical order.
+A node is a class of articles with equal fingerprints. An article gets its node's pairs with older originals.
+The numbers of rules (by name) and of articles (in canonical order) rank pairs as `rules.marks` does.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def originals(
 def own_scores(
     nodes: DataFrame, carried: DataFrame, members: DataFrame, gone: DataFrame, settings: Settings
 ) -> DataFrame:
-    """Score each canonical node with itself, for the pairs of its copies; schema `EDGE`, where a = b."""
+    """Score each canonical node with itself: its copies get these scores. Schema `EDGE`, where a = b."""
     several = members.where("id = node").select("node").join(gone, "node", "left_anti")
     classes = sized(nodes.join(several, "node", "left_semi"), carried)
     classes = classes.withColumn("sentences", fn.size("sentence_hashes"))
@@ -168,7 +168,7 @@ def _rule_name() -> Column:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The marks of a corpus. Spark reads the tables from the folder of the steps each time they are used."""
+    """The marks of a corpus. Each use of a table reads it from the folder of the steps."""
 
     marks: DataFrame
     matches: DataFrame

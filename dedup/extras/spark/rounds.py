@@ -69,7 +69,7 @@ class Rounds:
             check_allowed(counted, self.options.allow_pairs)
         about: dict[str, Any] = {"head": head, "eligible": None}
         self._report.append(about)
-        # If the first round is also the last, every node is eligible, so this step and STAR are left out.
+        # If the first round is also the last, every node is eligible: leave out the list of them, and STAR.
         if not (last and number == 1):
             name = self._name(number, "eligible")
             self.steps.table(name, lambda: self._new_eligible(number, places, head), ELIGIBLE)
@@ -122,13 +122,13 @@ class Rounds:
     # DECIDE: find the duplicates among eligible nodes
 
     def _decide(self, number: int, edges: DataFrame, last: bool) -> list[str]:
-        """Decide which eligible nodes are out or must wait. Return the names of the steps with them."""
+        """Decide which eligible nodes are out or must wait. Return the names of the steps that hold them."""
         step = self._name(number, "open")
         self.steps.table(step, lambda: self._open(number, edges, last), OPEN)
         found: list[str] = []
         while self.steps.rows(step) > self.options.edges_in_one_task:
             left = self._peel(number, len(found) + 1, step)
-            # If peeling decides no node, the later nodes of the remaining pairs wait for a later round.
+            # If peeling decides no node, all later nodes of the remaining pairs wait for the next round.
             if left is None:
                 break
             step = left
@@ -140,7 +140,7 @@ class Rounds:
         return found
 
     def _fates(self, number: int, step: str) -> DataFrame:
-        """Decide the later node of each remaining pair in one task. If there are too many pairs, all wait."""
+        """Decide the later nodes of the remaining pairs in one task. If there are too many, let all wait."""
         edges = self.steps.tables([step], OPEN)
         if self.steps.rows(step) <= self.options.edges_in_one_task:
             return edges.repartition(1).mapInArrow(partial(fates, number=number), FATE)
@@ -159,7 +159,8 @@ class Rounds:
         return found.join(eligible, "a", "left").withColumn("free", fn.col("round").isNotNull())
 
     def _peel(self, number: int, turn: int, step: str) -> str | None:
-        """Mark duplicates of nodes without earlier duplicates as out. Return the step of the other pairs."""
+        """Mark the duplicates of surely canonical nodes as out. Return the step of the other pairs."""
+        # A node is surely canonical if it is eligible and no pair of `step` has an earlier duplicate of it.
         edges = self.steps.tables([step], OPEN)
         name = self._name(number, f"peel-{turn}")
         first = edges.where("free").select("a").join(edges.select(_as("b", "a")), "a", "left_anti").distinct()
@@ -197,7 +198,7 @@ class Rounds:
     # STAR: compare new canonical nodes with all other nodes of their keys
 
     def _star(self, number: int, canonical: str, about: dict[str, Any]) -> str:
-        """Score the unscored candidates of new canonical nodes; return the name of the duplicates' step."""
+        """Score new canonical nodes with unscored candidates. Return the step that lists the duplicates."""
         new = self.steps.tables([canonical], ELIGIBLE)
         centres = self.groups.join(new, "node").select(
             "kind", "key", _as("node", "c"), _as("packed", "packed_c"), _as("round", "since")
@@ -300,7 +301,7 @@ def check_allowed(joined: DataFrame, allowed: int) -> None:
 
 def pairs_of(joined: DataFrame, settings: Settings) -> DataFrame:
     """Count the shared keys of each pair, and return the pairs that may be related; schema `PAIR`."""
-    # Signatures are large, so they are joined later, only to the pairs that remain here.
+    # Signatures are large. `score_pairs` joins them later, only to the pairs that this function returns.
     counted = joined.groupBy("a", "b").agg(
         fn.sum(fn.when(fn.col("kind") == SENTENCE, 1).otherwise(0)).cast("int").alias("shared"),
         fn.bit_or(fn.expr("shiftleft(1, kind)")).alias("kinds"),
@@ -311,7 +312,7 @@ def pairs_of(joined: DataFrame, settings: Settings) -> DataFrame:
 
 
 def _possible(settings: Settings) -> Column:
-    """Return a condition that excludes pairs that share only sentences, but too few to be related."""
+    """Return a condition that excludes pairs which share nothing but sentences, and too few to be related."""
     (sentences_a, shingles_a), (sentences_b, shingles_b) = (
         (fn.shiftright(name, 32), fn.col(name).bitwiseAND(fn.lit(0xFFFFFFFF)))
         for name in ("packed_a", "packed_b")

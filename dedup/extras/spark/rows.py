@@ -34,7 +34,7 @@ from dedup.text.punkt import PunktModel
 SIZE = "size"  # the column with the number of bytes of all texts of a row
 
 KNOWN_TIMES = ("known_published_at", "known_added_at")
-"""Columns with the times of a known article, in microseconds; some batches lack them."""
+"""Columns with the times of a known article, in microseconds. Without known articles, batches lack them."""
 
 READ = "refused string, repaired array<string>"
 """Columns that `fingerprinted` adds to the columns of a fingerprint."""
@@ -70,7 +70,7 @@ class Recipe:
     added_at: datetime  # given to articles that have no `added_at`
     added_at_counts: bool  # the user chose `added_at`, so it may decide an article's place in the order
     record_bytes: int  # rows with more bytes of text are refused
-    unicode_version: str = UNICODE_VERSION  # version on the driver; so is `revision`
+    unicode_version: str = UNICODE_VERSION  # the driver's version; `revision` is the driver's, too
     revision: int = ALGORITHM_REVISION
 
     def check(self) -> None:
@@ -94,7 +94,7 @@ class InputRow:
     article: Article | None = None
     refused: str | None = None  # reason for refusing the row
     repaired: Sequence[str] = ()  # reasons why optional fields were left out
-    added_at: datetime | None = None  # the article's own, or else `Recipe.added_at`
+    added_at: datetime | None = None  # the article's own time, or else `Recipe.added_at`
 
 
 def fingerprinted(recipe: Recipe, batches: Iterable[Any]) -> Iterator[Any]:
@@ -222,7 +222,7 @@ def _batch(rows: Sequence[InputRow], made: Fingerprints) -> Any:
 
 
 def _offsets(has: npt.NDArray[np.bool_], length: int) -> npt.NDArray[np.int32]:
-    """Return Arrow offsets of rows that have `length` elements if `has` is true, and otherwise none."""
+    """Return the Arrow offsets of a list column: a row has `length` elements if `has` is true, else none."""
     return np.cumsum([0, *np.where(has, length, 0)], dtype=np.int32)
 
 

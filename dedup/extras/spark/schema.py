@@ -81,7 +81,7 @@ SIMILAR = f"id long, other long, rule int, {SCORES}, best_match boolean"
 """Stored pairs of similar originals, the later article first."""
 
 BEST_MATCH = "id long, other long, rule int, score double"
-"""The best match `other` of an original `id`. It may be earlier or later."""
+"""The best match `other` of an original `id`. `other` may be earlier or later than `id`."""
 
 
 def columns(schema: str) -> list[str]:

@@ -87,7 +87,7 @@ def _numbers(column: pa.Array) -> Bigints:
 def fates(batches: Iterable[pa.RecordBatch], number: int) -> Iterator[pa.RecordBatch]:
     """Yield the eligible nodes that are not canonical; schema `FATE`.
 
-    `batches` (schema `OPEN`) hold all pairs of undecided duplicates. The later node of a pair is eligible.
+    `batches` (schema `OPEN`) hold all pairs of undecided nodes that are duplicates. Later nodes are eligible.
     """
     tables = [[column.to_numpy(zero_copy_only=False) for column in batch.columns] for batch in batches]
     if not tables:
@@ -95,9 +95,9 @@ def fates(batches: Iterable[pa.RecordBatch], number: int) -> Iterator[pa.RecordB
     earlier, later, free = (np.concatenate(column) for column in zip(*tables, strict=True))
     order = np.argsort(later, kind="stable")
     earlier, later = earlier[order], later[order]
-    # A node is out if one of its earlier duplicates is canonical. It is canonical if all its earlier
-    # duplicates are out. Otherwise it waits. One visit of each node in canonical order is enough. A node
-    # without an earlier duplicate is canonical if it is eligible, and waits otherwise.
+    # A node is out if one of its earlier duplicates is canonical, canonical if all of them are out, and waits
+    # otherwise. A node without earlier duplicates waits only if it is not eligible. One visit of each node
+    # is enough, because nodes are visited in canonical order.
     out: set[int] = set()
     waiting: set[int] = set(earlier[~free[order].astype(np.bool_)].tolist())
     starts, counts = runs(later)

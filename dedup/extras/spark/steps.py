@@ -1,4 +1,4 @@
-"""The steps of a run. Each is written before the next begins, so that a killed run can continue.
+"""The steps of a run. A step is written before the next begins, so that a killed run can continue.
 
 A step writes a Parquet table `work/NAME/data`, then a marker `work/NAME/done` of one row. A step without a
 marker is done again. Only Spark reads and writes files, so the folder and the session can be remote.
@@ -19,7 +19,7 @@ from dedup.base.errors import WorkError
 from dedup.extras.spark.schema import columns
 
 MARKER = "digest string, rows long, seconds double"
-"""Columns of a marker: digest of the step's input, number of rows of its table, and its duration."""
+"""Columns of a marker: `SparkSteps.digest`, number of rows of the step's table, and the step's duration."""
 
 Told = Callable[[str, float, int], object]  # called after each step with its name, seconds and rows
 
@@ -34,8 +34,8 @@ class Step:
 @dataclass
 class SparkSteps:
     spark: SparkSession
-    work: str  # any URL that Spark writes; two runs at once would overwrite each other's steps
-    digest: str  # digest of everything that steps depend on, except earlier steps
+    work: str  # URL of a folder for one run; two runs at once would overwrite each other's steps
+    digest: str  # digest of the run's input, options and versions; tells whether a step is of this run
     told: Told | None = None
     done: dict[str, Step] = field(default_factory=dict)  # finished steps by name, in the order of first use
 

@@ -69,7 +69,7 @@ class _Host:
 
 
 class Client:
-    """An HTTP client for any number of threads. When `stop` returns True, waiting raises StoppedError."""
+    """An HTTP client for any number of threads. A waiting call raises StoppedError if `stop` returns True."""
 
     def __init__(
         self, *, stop: Callable[[], bool], agent: str | None = None, host_seconds: float = HOST_SECONDS

@@ -77,7 +77,7 @@ def _domain(host: str) -> str | None:
     if "." not in host:
         return None
     found = get_fld(f"http://{host}/", fail_silently=True, search_private=True)
-    return found or ".".join(host.split(".")[-2:])  # for suffixes not on the list, the last two labels
+    return found or ".".join(host.split(".")[-2:])  # the last two labels if the list lacks the suffix
 
 
 def _usable(made: str) -> bool:

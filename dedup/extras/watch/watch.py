@@ -62,7 +62,7 @@ class WatchReport(Answer):
     changed: int = 0  # changed entries, which were submitted again
     refused: int = 0  # entries that cannot be stored as articles
     left: int = 0  # entries whose page could not be read; the next poll tries again
-    problems: dict[str, str] = field(default_factory=dict)  # by address: why the last poll failed
+    problems: dict[str, str] = field(default_factory=dict)  # by address: the reason why the last poll failed
 
 
 def watch(
@@ -291,7 +291,7 @@ class _Watcher:
             for address in children:
                 if address != feed.address:
                     self._poll(replace(feed, address=address))
-            # No ETag is stored, so that the index is always read: its sitemaps may change while it does not.
+            # No ETag is stored, so each poll reads the index: its sitemaps may change while it does not.
             with self._database.transaction() as cursor:
                 store.answered(cursor, state.id, [])
             self._succeeded(feed)

@@ -74,7 +74,7 @@ class Document(HTMLParser):
 
 @dataclass
 class Browser:
-    """Someone with a browser: keeps cookies, and sends what browsers send with forms."""
+    """A client like a browser: it keeps cookies, and sends the headers and forms that browsers send."""
 
     door: Door
     cookies: dict[str, str] = field(default_factory=dict)
@@ -141,7 +141,7 @@ DAYS = re.compile("first=(?!2026-03-1[1-3])")
 
 
 EACH = 12
-"""Pages of a kind that are opened: all stories come from one template."""
+"""Maximum number of pages of each kind that `crawl` opens: all pages of a kind have one template."""
 
 
 def pages_of(page: str) -> list[str]:

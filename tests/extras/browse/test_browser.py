@@ -114,7 +114,7 @@ def check(tab: Any) -> None:
 
 
 def look(tab: Any, name: str) -> None:
-    """Keep a picture of the page, where one is to look at it."""
+    """Save a picture of the page if DEDUP_TEST_LOOK names a folder."""
     if folder := os.environ.get("DEDUP_TEST_LOOK"):
         tab.screenshot(path=f"{folder}/{name}.png", full_page=True)
 
@@ -300,7 +300,7 @@ def test_a_page_of_another_site_changes_nothing(chromium: Any, database: Databas
         context.close()
 
 
-COLOURS = 64  # Of a picture: with more it looks no better, and is three times as large
+COLOURS = 64  # Colours of a picture; more colours look no better, and make the file three times as large
 
 PICTURES = {
     "today": (PAGES["days"], {"width": 1000, "height": 820}),

@@ -74,7 +74,7 @@ def newsroom(server: Server) -> Iterator[Deduplicator]:
 
 
 def articles(count: int) -> list[Article]:
-    """The same ones each time, however many."""
+    """Return `count` articles; each call returns the same articles."""
     rng = random.Random(13)
     made = []
     for number in range(count):
@@ -155,7 +155,7 @@ def later(one: Row, other: Row) -> bool:
 
 
 def is_shared(row: Row, story: list[Row]) -> bool:
-    """Return whether an article, and also another one, may have been the first of their story."""
+    """Return whether an article is one of several that may have been the first of their story."""
     maybe = [one for one in story if not any(later(one, other) for other in story)]
     return len(maybe) > 1 and row in maybe and row.status in ("unique", "similar", "duplicate")
 

@@ -26,7 +26,7 @@ TELL = "The council voted for night trams on {} and the mayor said that repairs 
 
 
 def told(n: int) -> str:
-    """A text long enough to be compared, which the articles of one number share."""
+    """Return a text that is long enough to be compared; articles with the same number share it."""
     days = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
     return "".join(TELL.format(f"{day} the {n * 31 + place}th") for place, day in enumerate(days))
 
@@ -56,7 +56,7 @@ def articles() -> Iterator[Article]:
 def hostile_url(server: Server) -> str:
     """A settled corpus of hostile articles; tests only read it."""
     url = corpus_of(server, "dedup_hostile", list(articles()))
-    with psycopg.connect(url) as connection:  # a table of somebody else's may have what no Article takes
+    with psycopg.connect(url) as connection:  # another owner's table may hold invalid values
         connection.execute(
             "UPDATE dedup.article SET title = repeat('long ', 200000) WHERE source_id = 'words'"
         )

@@ -15,8 +15,8 @@ from dedup.settling.backfill import backfill
 from dedup.store import quotes as quoting
 from tests.corpora import article, at, code, deduplicator, load, sentence, sentence_hash, window
 
-SAID = code(70)  # in three stories
-FOOTER = code(71)  # in twelve
+SAID = code(70)  # a sentence of three stories
+FOOTER = code(71)  # a sentence of twelve stories
 SPOKEN = "“We will reopen the ferry line in May,” said the harbour master of Port Marlow."
 
 
@@ -50,7 +50,7 @@ def test_outlets_stories_and_articles_are_counted(said: Database) -> None:
     footer, spoken = found[sentence_hash(FOOTER)], found[sentence_hash(SAID)]
     assert (spoken.outlets, spoken.stories, spoken.articles, spoken.common) == (4, 3, 4, False)
     assert (footer.outlets, footer.stories, footer.articles, footer.common) == (4, 15, 16, True)
-    # Two outlets had it first, at one time: the words are those of the lower source_id, and nobody was first.
+    # Two outlets have the sentence first, at one time: the lower source_id gives the words.
     assert (spoken.words, spoken.source_id, spoken.publication) == (sentence(SAID), "copy", None)
     assert (footer.source_id, footer.publication, footer.appeared_at) == ("n0", "Wire", at(10))
     assert deduplicator(said).keep_sentences(outlets=2).quotes == 8  # and the six of the story with a copy

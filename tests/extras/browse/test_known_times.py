@@ -21,7 +21,7 @@ NOON = START + timedelta(hours=12)
 
 
 def stored(dd: Deduplicator, wire: datetime | None, herald: datetime | None) -> None:
-    """Two outlets with one text, stored ten days apart."""
+    """Store the same text of two outlets, ten days apart."""
     dd.load(
         [
             Article("w", TEXT, title="A storm", publication=WIRE, published_at=wire, added_at=NOON),

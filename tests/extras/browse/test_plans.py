@@ -1,4 +1,4 @@
-"""Pages stay fast as the corpus grows, whatever the planner believes of the tables."""
+"""Pages stay fast as the corpus grows, even if the planner's statistics are wrong."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_words_are_found_by_their_index(large: Database, statistics: str) -> Non
         built, _ = rows_read(cursor)["article"]
         believe(cursor, statistics)
         reading.begin(cursor)
-        # Every article has the word: those of the newest days are looked at, and not all.
+        # Every article has the word: the search looks at articles of the newest days only.
         for fields, full in (
             ({"text": "text"}, True),
             ({"text": "text", "first": DAY, "last": DAY}, True),

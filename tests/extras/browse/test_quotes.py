@@ -1,4 +1,4 @@
-"""The pages of quotes: sentences that outlets share, and one of them with its articles."""
+"""The pages of quotes: the sentences that outlets share, and the articles with one such sentence."""
 
 from __future__ import annotations
 

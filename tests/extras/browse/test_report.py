@@ -1,4 +1,4 @@
-"""Reports: one file that stands alone, made of the components of the pages."""
+"""Reports: one file without links to other files, made of the components of the pages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def stands_alone(page: str) -> str:
     for tag, attrs in document.tags:
         assert tag not in ("script", "link", "img", "form", "iframe")
         assert not {"style", "src"} & set(attrs)
-        if "href" in attrs:  # to where an article was published
+        if "href" in attrs:  # links to the published article
             assert (tag, attrs["rel"]) == ("a", "noopener noreferrer")
             assert (attrs["href"] or "").startswith("https://")
     ids = [attrs["id"] for _, attrs in document.tags if attrs.get("id")]

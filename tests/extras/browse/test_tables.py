@@ -1,4 +1,4 @@
-"""Tables of pages as CSV and JSON: the same rows, all of them, safe to open in a spreadsheet."""
+"""Tables of pages as CSV and JSON: they have all rows of the page, and are safe to open in a spreadsheet."""
 
 from __future__ import annotations
 

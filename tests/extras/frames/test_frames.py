@@ -1,4 +1,4 @@
-"""`dedup.frames`: Arrow tables hold what the views show, whatever articles hold, in bounded batches."""
+"""`dedup.frames`: Arrow tables equal the views, for any content of articles, in batches of bounded size."""
 
 from __future__ import annotations
 

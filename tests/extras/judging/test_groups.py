@@ -74,7 +74,7 @@ def test_adjusted_rand_is_the_librarys(story: list[int], data: st.DataObject) ->
 
 
 def test_adjusted_rand_of_a_large_corpus_does_not_overflow() -> None:
-    # A million articles of one story and one of another, all in one group: no better than chance.
+    # A group of a million articles of one story and one article of another story is no better than chance.
     story = np.zeros(1_000_001, np.int32)
     story[-1] = 1
     assert adjusted_rand(story, np.zeros_like(story)) == 0

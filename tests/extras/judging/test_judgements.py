@@ -88,7 +88,7 @@ def test_a_mind_may_change_and_a_judgement_be_taken_back(corpus: Database) -> No
         judgements.record(cursor, ("a", "b"), "ann", "different")
         assert judgements.read(cursor, ("a", "b"), "ann").label == "different"
         assert judgements.read(cursor, ("a", "b"), "ann").note is None
-        assert names(judgements.judged(cursor, "ann")) == ["ac", "ab"]  # the last one last
+        assert names(judgements.judged(cursor, "ann")) == ["ac", "ab"]  # the latest judgement is the last
         assert judgements.take_back(cursor, ("a", "b"), "ann")
         assert not judgements.take_back(cursor, ("a", "b"), "ann")
         assert names(judgements.waiting(cursor, "ann")) == ["ab", "ad", "bc"]

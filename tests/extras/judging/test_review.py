@@ -51,7 +51,7 @@ PATIENCE_SECONDS = 30
 
 @pytest.fixture
 def corpus(database: Database, corpus_url: str, monkeypatch: pytest.MonkeyPatch) -> Database:
-    """Three pairs to judge: harbour and its edit, harbour and museum, and two long ones."""
+    """Make three pairs to judge: harbour and its edit, harbour and museum, and two long texts."""
     monkeypatch.setenv(URL_VARIABLE, corpus_url)
     texts = {
         "a": HARBOUR,

@@ -1,4 +1,4 @@
-"""The pairs people are asked about, and what their answers say about all pairs."""
+"""The pairs that people judge, and estimates about all pairs from the judgements."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_replicates_spread_as_the_estimate_does() -> None:
 
 @pytest.mark.parametrize("judged", [1, 3, 7, 40])
 def test_answers_that_are_all_alike_leave_a_share_open(judged: int) -> None:
-    # Of a big stratum, a share as its posterior has it: Beta(1/2, judged + 1/2).
+    # The share of duplicates in a big stratum, drawn from its posterior: Beta(1/2, judged + 1/2).
     design = Design(np.array([10_000_000]), np.zeros(judged, int))
     truth = np.zeros(judged, bool)
     _, duplicate = with_twins(truth, truth)

@@ -36,7 +36,7 @@ def pair(
 
 
 def people_who_say_duplicate_from(threshold: float, count: int = 60) -> list[JudgedPair]:
-    """Pairs with evenly spread signatures; people draw one line at a threshold, another at 0.2."""
+    """Return pairs with evenly spread signatures, called duplicate from `threshold`, similar from 0.2."""
     values = np.linspace(0.02, 0.98, count)
     names = ["duplicate" if v >= threshold else "similar" if v >= 0.2 else "different" for v in values]
     return [pair(name, signature=float(v)) for name, v in zip(names, values, strict=True)]
@@ -67,7 +67,7 @@ def test_thresholds_that_agree_already_stay() -> None:
 
 @pytest.mark.long("dedup", "migrations")
 def test_a_gain_that_is_noise_is_called_noise() -> None:
-    # People are torn around the present threshold: whatever the pairs say is chance.
+    # The judgements around the present threshold are random, so every gain is chance.
     called = 0
     for seed in range(12):
         random = np.random.default_rng(seed)
@@ -111,7 +111,7 @@ def test_the_best_f1_is_the_present_one_and_the_gain(
 
 
 def test_weights_decide() -> None:
-    # As many say this as say that, but each pair of the big stratum stands for 100 times as many.
+    # Equally many judgements say each, but a pair of the big stratum weighs 100 times as much.
     pairs = [
         *[pair("duplicate", signature=0.5, stratum="yes")] * 10,
         *[pair("different", signature=0.5, stratum="no")] * 10,

@@ -17,7 +17,7 @@ from dedup.extras.lab.method import Method
 
 @dataclass
 class Strange(Method):
-    """Finds the pair of the first two documents, or does what its name says."""
+    """A method that finds the pair of the first two documents, or misbehaves as its name says."""
 
     row = "x"
     name = "strange"

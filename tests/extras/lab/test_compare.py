@@ -85,7 +85,7 @@ def test_what_is_kept_is_not_run_again(news: Source, tmp_path: Path) -> None:
     out = tmp_path / "out"
     ended: list[MethodResult] = []
     first = compare(news, strange("works", "dies"), out, factory=make_strange, ended=ended.append)
-    # A label cannot be made again by this factory: whoever runs it would fail.
+    # The factory cannot make this method again: if the comparison ran it, it would fail.
     again = compare(news, strange("works"), out, factory=make, ended=ended.append)
     assert sorted(r.outcome for r in ended) == ["done", "done", "failed"]
     assert again[0].done
@@ -151,7 +151,7 @@ def test_every_method_runs_on_a_small_corpus(name: str) -> None:
     assert found.candidates >= len(found.pairs)
     together = found.groups[0] == found.groups[1]
     assert together, "two equal texts are in one group"
-    # Of these texts a text profile keeps nothing but "the" and "was": it is made for longer ones.
+    # Text profiles suit longer texts: the profiles of these texts have only "the" and "was".
     assert found.groups[0] != found.groups[3] or name == "text-profile"
     assert (found.scores >= np.float32(method.floor)).all()
 

@@ -17,7 +17,7 @@ TRUTH = Truth.of(40, {(0, 1): DUPLICATE, (2, 3): DUPLICATE, (4, 5): DIFFERENT, (
 def result(
     label: str, *accepted: tuple[int, int], row: str = "9", seen: tuple[int, int] | None = None
 ) -> MethodResult:
-    """A method that accepts some pairs, and has seen another one."""
+    """Return the result of a method that accepts some pairs, and scores one more pair."""
     pairs = np.array(sorted([*accepted, *([seen] if seen else [])]), np.int32).reshape(-1, 2)
     yes = np.array([tuple(pair) in accepted for pair in pairs.tolist()], np.bool_)
     return MethodResult(

@@ -1,4 +1,4 @@
-"""The exact algorithms of the lab against simple ones: common substring, winnowing, join, fuzzy parts."""
+"""The exact algorithms of the lab equal simple algorithms: common substring, winnowing, join, fuzzy parts."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_common_substring_of_long_bad_cases() -> None:
 
 def test_colliding_hashes_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
-    def bad(text: str, seed: int = 0) -> Hashes:  # the first two attempts take all letters for one
+    def bad(text: str, seed: int = 0) -> Hashes:  # in the first two attempts all letters have the same hash
         return letters(text, seed) if seed > 1 else np.zeros(len(text), np.uint64)
 
     monkeypatch.setattr(stretches, "letters", bad)

@@ -1,4 +1,4 @@
-"""The hard cases hold what they promise, measured by brute force and not by the code that made them."""
+"""The hard cases have the promised properties, measured by brute force without the code that makes them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def unnamed_pairs(name: str) -> Iterator[tuple[str, str]]:
             yield a, b
 
 
-# What every case holds
+# Properties of every case
 
 
 @pytest.mark.long("dedup", "migrations")
@@ -271,7 +271,7 @@ def test_items_of_a_template_are_alike_but_only_those_sent_twice_are_equal() -> 
         assert found[a] != found[b]
         if a[:5] == b[:5]:
             alike.append(jaccard(shingles(words(found[a]), 4), shingles(words(found[b]), 4)))
-    assert sum(alike) / len(alike) > 0.25  # of unrelated articles it is below 0.01
+    assert sum(alike) / len(alike) > 0.25  # unrelated articles have less than 0.01
 
 
 # Live blogs

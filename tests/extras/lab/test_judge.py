@@ -142,7 +142,7 @@ def at_once(*given: Any, limit_seconds: float, **others: Any) -> list[MethodResu
 
 @dataclass
 class JudgeProgress:
-    """Progress that notes what it was told."""
+    """A progress that records its calls."""
 
     told: list[tuple[str, int]]
 

@@ -103,7 +103,7 @@ def test_recall_by_kind_tells_found_from_grouped() -> None:
 
 
 def many_stories() -> Evaluation:
-    """Forty pairs with a score of 0.8, and as many wrong ones with 0.6."""
+    """Return forty right pairs with a score of 0.8, and forty wrong pairs with a score of 0.6."""
     known = {(2 * i, 2 * i + 1): DUPLICATE for i in range(40)}
     pairs = {**dict.fromkeys(known, 0.8), **{(2 * i, 2 * i + 3): 0.6 for i in range(39)}}
     return evaluate(result(80, pairs, threshold=0.5), truth(80, known))
@@ -117,7 +117,7 @@ def test_the_tuned_threshold_is_learned_on_the_other_half() -> None:
 
 
 def test_tuning_cannot_see_the_half_it_is_measured_on() -> None:
-    # One duplicate: the half without it learns nothing, and so finds nothing in the other.
+    # There is one duplicate: the half without it chooses no threshold that finds a pair in the other.
     found = evaluate(result(2, {(0, 1): 0.4}), truth(2, {(0, 1): DUPLICATE}))
     assert found.tuned == Tally(0, 0, 1)
     assert 1.0 in found.thresholds

@@ -1,4 +1,4 @@
-"""The methods of the field: laws that all of them keep, worked values, and how they are named."""
+"""The methods of the lab: laws that all methods obey, worked values, and names of methods."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from dedup.extras.lab.methods.words import TfIdf, WordsOnce
 from dedup.text.normalize import words
 from dedup.text.signature import shingles
 
-NAMES = [name for name in METHODS if not name.startswith("dedup")]  # row 0 has tests of its own
+NAMES = [name for name in METHODS if not name.startswith("dedup")]  # row 0 has separate tests
 SELLING = "Selling a beautiful house in California."
 BUYING = "Buying a beautiful crip in California."
 FOX = (
@@ -158,7 +158,7 @@ COMPLETE: list[Callable[[], Method]] = [
 
 
 def test_words_said_once_in_one_order_are_landmarks() -> None:
-    # "alpha" comes twice and counts for nothing; of five and four landmarks three are in one order.
+    # "alpha" occurs twice and is not counted. Three of the five and four other words have the same order.
     one, other = "alpha bravo charlie delta alpha echoes foxtrot", "delta bravo charlie foxtrot"
     assert similarity(WordsOnce(), one, other) == pytest.approx(3 / 5)
 
@@ -215,7 +215,7 @@ def test_worked_shingles_of_whitespace_tokens() -> None:
 
 def test_spotsigs_with_a_list_of_stop_words() -> None:
     method = SpotSigs(stop_words="I that you for your")
-    # Of the 4 shingles the other text has "for your laundry" only, and one of its own.
+    # Of the 4 shingles of SUDZO the other text has one, "for your laundry", and has one shingle more.
     assert similarity(method, SUDZO, "Best for your laundry today") == pytest.approx(1 / 5)
     assert similarity(method, "buy Sudzo", "buy Sudzo") == 0
 
@@ -253,7 +253,7 @@ def test_common_subsequence(a: str, b: str) -> None:
 def test_minhash_finds_what_its_bands_promise() -> None:
     # 1 - (1 - s^r)^b: of pairs of Jaccard 0.58, 0.38 and 0.1, 32 bands of 4 find 98 %, 49 % and 0.3 %.
     random = np.random.default_rng(7)
-    texts, shared = [], {0.58: 220, 0.38: 165, 0.1: 55}  # of 300 words: s = k / (600 - k)
+    texts, shared = [], {0.58: 220, 0.38: 165, 0.1: 55}  # with 300 words each, s = k / (600 - k)
     for count in shared.values():
         for _ in range(60):
             pool = [f"w{n}" for n in random.choice(10**9, 600 - count, replace=False)]

@@ -20,7 +20,7 @@ from dedup.extras.lab.report.charts import MAX_POINTS, Dot, scatter, thinned
 from dedup.extras.lab.report.figures import amount, percent, share, threshold
 from dedup.extras.lab.report.page import render
 
-# Label, row, what it reaches when tuned, CPU seconds in all, recall of the largest stories.
+# Label, row, tuned F1, CPU seconds in all, recall of the largest stories.
 METHODS = (
     ("dedup", "0", 0.962, 9.6, 0.98),
     ("sentences", "1", 0.871, 3.1, 0.04),
@@ -196,7 +196,7 @@ class ReportPage(HTMLParser):
 
 
 def body(page: ReportPage, table: int = 0) -> dict[str, list[str]]:
-    """The rows of a table by method: what follows the label. The first table has a number before it."""
+    """Return the rows of a table by method, without label, and without a number before the label."""
     rows = [row[1:] if table == 0 else row for row in page.tables[table][1 + (table == 0) :]]
     return {row[0].partition("what ")[0]: row[1:] for row in rows}
 

@@ -36,7 +36,7 @@ class Newspaper(scrapy.Spider):
             yield response.follow(link, self.parse_article, priority=-number)
 
     def parse_article(self, response: Response) -> Any:
-        """An article as a dict; what the page says may be a wrong type on purpose."""
+        """Return an article as a dict. On purpose, some pages give values of a wrong type."""
         assert isinstance(response, TextResponse)
         kind = response.css("article::attr(class)").get()
         body = "\n\n".join(response.css("article p::text").getall())
@@ -76,7 +76,7 @@ def main(address: str, given: str, stats: str) -> None:
     crawler = process.create_crawler(Newspaper)
     process.crawl(crawler, start_urls=[address])
     process.start()
-    from twisted.internet import reactor  # the one that was chosen above
+    from twisted.internet import reactor  # the reactor that was chosen above
 
     assert crawler.stats is not None
     found = {**crawler.stats.get_stats(), "reactor": type(reactor).__name__}

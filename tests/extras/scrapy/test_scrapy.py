@@ -202,10 +202,10 @@ def test_a_dropped_item_is_logged_without_its_text(caplog: pytest.LogCaptureFixt
     crawler = get_crawler()
     pipeline = DedupPipeline(crawler, Options(drop=True))
     item = {"url": "copy", "body": "words of the text"}
-    caplog.set_level(logging.NOTSET)  # as Scrapy sets it; its handler has the level that is asked for
+    caplog.set_level(logging.NOTSET)  # as Scrapy sets it; its handler filters by level
     with pytest.raises(DropItem, match="duplicate of original") as dropped:
         pipeline._with_verdict(item, Verdict("copy", "duplicate", "original", 1.0, "content"))
-    told = LogFormatter().dropped(item, dropped.value, None, crawler._create_spider())  # as Scrapy does it
+    told = LogFormatter().dropped(item, dropped.value, None, crawler._create_spider())  # as Scrapy does
     logging.getLogger("scrapy.core.scraper").log(told["level"], told["msg"], told["args"])
     assert "words" not in caplog.text
     assert "dropped 'copy': duplicate of 'original' (content)" in caplog.text
@@ -214,7 +214,7 @@ def test_a_dropped_item_is_logged_without_its_text(caplog: pytest.LogCaptureFixt
 @pytest.mark.torture
 def test_duplicates_can_be_dropped(database: Database, corpus_url: str, tmp_path: Path) -> None:
     with served(NewspaperSite()) as newspaper:
-        # One after the other, so that the earliest of each story is there first.
+        # Request one page after another, so that the earliest article of each story is stored first.
         done = crawl(
             tmp_path,
             newspaper.address,
@@ -252,7 +252,7 @@ def test_an_item_without_a_field_for_the_verdict_passes_on(
         done = crawl(tmp_path, newspaper.address, corpus_url, DEDUP_FIELDS={})
     assert [set(item) for item in done.items] == [{"url", "text"}] * PAGES
     assert sum("Page has no field 'dedup'" in line for line in done.log.splitlines()) == 1
-    assert len(answer(database).marks) == PAGES  # by the url, since the items have no source_id
+    assert len(answer(database).marks) == PAGES  # the url is the id, since the items have no source_id
 
 
 @pytest.mark.long("dedup", "migrations")

@@ -133,7 +133,7 @@ def delivered(spool: Spool) -> list[Article]:
 def test_lines_that_are_no_articles_harm_no_other(spool: Spool, torn: bytes) -> None:
     spool.add(given(1)[0])
     with spool.path.open("ab") as file:
-        file.write(torn)  # as a program leaves it that is killed while it writes
+        file.write(torn)  # a line that a killed program wrote in part
     spool.add(given(2)[1])
     assert names(delivered(spool)) == ["a0", "a1"]
     assert spool.refused.read_bytes().split() == torn.split()

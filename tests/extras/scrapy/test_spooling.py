@@ -223,7 +223,7 @@ def test_a_database_that_is_down_is_not_asked_for_every_article(
             assert dd.submit(one) is None
         assert asked == 1
         assert not dd.connect()
-    assert asked == 2  # to deliver at the end
+    assert asked == 2  # the second call delivers at the end
 
 
 def test_a_closed_one_says_so(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ OTHER = {"source_id": "other", "text": MUSEUM, "published_at": "2026-03-11T09:00
 
 
 def renamed(value: Any) -> Any:
-    """An answer of the library with the one name that an id has over HTTP."""
+    """Return an answer of the library in which the id has its name over HTTP."""
     if isinstance(value, dict):
         return {"source_id" if key == "id" else key: renamed(item) for key, item in value.items()}
     return [renamed(item) for item in value] if isinstance(value, list) else value

@@ -158,7 +158,7 @@ def refused(running: Process) -> int:
 
 
 def waiting(url: str) -> bool:
-    """Return whether a session waits for a lock of another one."""
+    """Return whether a session waits for a lock that another session holds."""
     with psycopg.connect(url) as look:
         row = look.execute(
             "SELECT count(*) FROM pg_stat_activity"

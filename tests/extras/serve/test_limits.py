@@ -167,7 +167,7 @@ def test_bodies_that_are_held_together_have_a_bound(serving: Serving) -> None:
         body = json.dumps(FIRST).encode() + b" " * 30_000
         wait_until(lambda: door.submit(body).status == 503)
         is_problem(door.submit(body), 503, "send the request again")
-        assert door.submit(FIRST).status == 200  # a small one still fits
+        assert door.submit(FIRST).status == 200  # a small article still fits
     wait_until(lambda: door.submit(body).status == 200)
 
 
@@ -250,7 +250,7 @@ def test_room_is_given_back() -> None:
 
 @contextmanager
 def blocked(dd: Deduplicator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], int]]:
-    """Hold all questions for a mark until the block ends; yield a function that counts them."""
+    """Make all requests for a mark wait until the block ends; yield a function that counts them."""
     go, came, real = threading.Event(), [0], dd.get
 
     def waiting(source_id: str) -> Any:
@@ -413,7 +413,7 @@ def test_what_is_worked_on_does_not_give_way_and_what_is_only_kept_open_does(
                 wait_until(lambda: ended(half[0]))
         with opened(door, 2, GET + b"\r\n"):
             wait_until(lambda: came() == 4)
-            # None of them waits for its client: who comes now is turned away.
+            # No connection waits for its client, so the server refuses the new connection.
             assert raw(door, GET + b"Connection: close\r\n\r\n") == b""
         assert not any(map(ended, working))
     assert door.ask("GET", "/v1/health").status == 200

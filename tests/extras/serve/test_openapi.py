@@ -1,4 +1,4 @@
-"""The OpenAPI document describes everything that exists, and nothing else."""
+"""The OpenAPI document describes every endpoint and answer of the service, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Corpora for the Spark engine: rows of fingerprints, the engine's answer to them, and the oracle's.
+"""Corpora for the Spark engine: rows of fingerprints, the engine's answers, and the oracle's answers.
 
 Besides the texts of `tests.corpora` there are made-up fingerprints, thousands of which cost nothing.
 """
@@ -45,7 +45,7 @@ class Abstract:
 
 
 def entries(articles: Iterable[Article], settings: Settings) -> list[Entry]:
-    """Articles with their fingerprints."""
+    """Return articles with their fingerprints."""
     return [
         Entry(a.source_id, a.published_at, a.added_at, fingerprint(settings, a.text, a.language, a.title))
         for a in articles
@@ -199,7 +199,7 @@ class FingerprintMaker:
 
     def unlike(self, made: Fingerprint, content: int) -> Fingerprint:
         """The same text without shingles: its content stands in for every bucket."""
-        hash_ = self._base + 10 + content  # no short text has the content of a long one
+        hash_ = self._base + 10 + content  # a short text never has the content of a long text
         buckets = (hash_,) * self._settings.bands
         return replace(made, content_hash=hash_, signature=EMPTY, buckets=buckets, shingle_count=0)
 
@@ -281,7 +281,7 @@ def story(
 
 
 def joined(corpora: Iterable[Abstract]) -> Abstract:
-    """Corpora that have no key in common as one."""
+    """Join corpora without common keys into one corpus."""
     found = Abstract([])
     for corpus in corpora:
         found.entries += corpus.entries
@@ -291,7 +291,7 @@ def joined(corpora: Iterable[Abstract]) -> Abstract:
 
 
 def joined_answers(answers: Iterable[Answer]) -> Answer:
-    """The answers to such corpora as one."""
+    """Join the oracle's answers to such corpora into one answer."""
     found = Answer()
     for one in answers:
         found.marks |= one.marks
@@ -301,5 +301,5 @@ def joined_answers(answers: Iterable[Answer]) -> Answer:
 
 
 def said(pairs: Iterable[tuple[str, str, Relation]]) -> Mapping[tuple[str, str], Relation]:
-    """Pins of pairs as the engine takes them."""
+    """Return pins of pairs in the form that the engine takes."""
     return {(one, other): relation for one, other, relation in pairs}

@@ -158,7 +158,7 @@ def marks(
     pins: Pins | None = None,
     options: Options | None = None,
 ) -> ReferenceMarks:
-    """The marks and pairs of a corpus, as `oracle.marks` has them (docs/semantics.md, sections 3 to 5)."""
+    """Return the marks and pairs of a corpus, as `oracle.marks` does (docs/semantics.md, sections 3 to 5)."""
     ordered = in_order(subjects)
     said = numbered(ordered, pins or {})
     options = options or Options()
@@ -169,7 +169,7 @@ def marks(
 
 
 def place(given: Groups, undecided: Set[int]) -> Groups:
-    """The undecided nodes under each key: that with place p is the p-th of them."""
+    """Return the undecided nodes under each key; the place of a node is its position in that list."""
     return {key: [node for node in own if node in undecided] for key, own in given.items()}
 
 
@@ -179,7 +179,7 @@ def eligible(places: Groups, w: int, undecided: Collection[int]) -> set[int]:
 
 
 def head_meetings(places: Groups, w: int, newly: Set[int]) -> Meetings:
-    """HEAD: the pairs of a newly eligible node and an earlier undecided one, within the head."""
+    """HEAD: return the pairs within the head of a newly eligible node and an earlier undecided node."""
     found: dict[NodePair, list[Kind]] = {}
     for (kind, _), own in places.items():
         for at, b in enumerate(own[:w]):
@@ -205,19 +205,19 @@ def star_meetings(given: Groups, newly: Set[int], last: Mapping[int, int], state
 
 
 def star_later(c: int, x: int, state: State) -> bool:
-    """STAR 1: a later one that was never eligible, decided or not."""
+    """STAR 1: return whether x is later than c and was never eligible, whether x is decided or not."""
     return x > c and x not in state.eligible_in
 
 
 def star_earlier(c: int, x: int, last: int, state: State) -> bool:
-    """STAR 2: an earlier one that was out before c was eligible, and has a member after c."""
+    """STAR 2: return whether x is earlier than c, was out before c was eligible, and has a member after c."""
     return x < c < last and not state.canonical.get(x, True) and state.decided_in[x] < state.eligible_in[c]
 
 
 def score(
     met: Meetings, profiles: Mapping[int, Profile], settings: Settings, said: Said
 ) -> dict[NodePair, Related]:
-    """The related ones among pairs that meet."""
+    """Return the related pairs among pairs of nodes that meet."""
     found: dict[NodePair, Related] = {}
     for (a, b), kinds in met.items():
         scores = score_counted(
@@ -243,7 +243,7 @@ def peel(
         canonical: whether a decided node is canonical.
     """
     found: dict[int, bool] = {}
-    for b in sorted(waiting):  # what is before b is decided before it, if it can be
+    for b in sorted(waiting):  # every node before b that can be decided is decided by now
         earlier = {canonical.get(a, found.get(a)) for a in duplicates.get(b, ())}
         if True in earlier:
             found[b] = False
@@ -312,7 +312,7 @@ def results(
     settings: Settings,
     rounds: list[Round],
 ) -> ReferenceMarks:
-    """The marks of all members, the pairs that are kept, and which of them are with the best match."""
+    """Return the marks of all members, the kept pairs, and the pairs of best matches."""
     originals: dict[int, list[int]] = {}
     before: dict[int, list[int]] = {}
     after: dict[int, list[int]] = {}
@@ -337,7 +337,7 @@ def results(
             original, copies = ordered[first], copies[1:]
             _add_canonical(made, original, partners(first, before), partners(first, after), settings)
             same = relate(profiles[first], profiles[first], settings)
-            assert same is not None  # by content
+            assert same is not None  # decided by the content hashes
             sources = [(original.order, original.id, same)]
         for number in copies:
             copy = ordered[number]

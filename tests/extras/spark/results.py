@@ -35,7 +35,7 @@ SETTINGS = Settings(common_stories=4)
 
 @dataclass
 class ClusterResult:
-    """The tables of a result as rows, and what it says of itself."""
+    """The tables of a result as rows, and the content of its `run.json`."""
 
     about: dict[str, Any]
     tables: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in RESULT})
@@ -53,7 +53,7 @@ class ClusterResult:
 
 
 def write_table(path: Path, table: pa.Schema, rows: Sequence[Row]) -> None:
-    """A Parquet file as Spark writes one: every column may hold nulls."""
+    """Write a Parquet file in the way of Spark: every column may hold nulls."""
     schema = pa.schema([(column.name, column.type) for column in table])
     pa.parquet.write_table(pa.Table.from_pylist(list(rows), schema), path)
 

@@ -1,4 +1,4 @@
-"""`dedup export corpus` and `dedup import`: what they say, and their exit codes."""
+"""`dedup export corpus` and `dedup import`: their output and exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dedup export corpus`: the folder holds the facts about all articles at one moment, and no text."""
+"""`dedup export corpus`: the folder describes all articles at one moment, and contains no text."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_fingerprints_are_those_that_the_texts_have(database: Database, tmp_
     report = cluster_export.export(database, tmp_path / "known")
     wanted = result_of(given, SETTINGS).tables["fingerprint"]
     found = read(tmp_path / "known")
-    # The oracle's helper leaves the version of failed ones open.
+    # The oracle's helper gives no version to failed articles.
     for row in (row for row in (*wanted, *found) if row["reason"] is not None):
         row["version"] = None
     assert by_name(found) == by_name(wanted)
@@ -211,7 +211,7 @@ def test_texts_of_attached_tables(database: Database, tmp_path: Path) -> None:
 
         wanted = {one.source_id: text_digest(one.language, one.title, texts[one.source_id]) for one in given}
         assert {row["source_id"]: row["text_digest"] for row in read(tmp_path / "known")} == wanted
-        # The row has another text, which nobody has read yet: the fingerprint is of the one before.
+        # The row has a new text that was not read yet: the stored fingerprint is of the old text.
         owner.execute("UPDATE news SET body = 'other' WHERE id = 2")
         report = cluster_export.export(database, tmp_path / "again")
         assert report.left_out_ids == ["news/2"]

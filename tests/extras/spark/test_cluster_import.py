@@ -1,4 +1,4 @@
-"""`dedup import`: what a cluster computed becomes the marks, as if a backfill had; whatever happens."""
+"""`dedup import`: the marks that a cluster computed become the marks of the corpus, as after a backfill."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def assert_taken_up(database: Database) -> Answer:
 
 
 def hook_agrees(database: Database, given: Sequence[Article], further: Sequence[Article]) -> None:
-    """Submit more articles, and check that the marks equal those of a corpus settled from nothing."""
+    """Submit more articles, and check that the marks equal the marks of a new corpus."""
     with deduplicator(database) as door:
         for one in further:
             assert not door.submit(one).provisional
@@ -416,7 +416,7 @@ def test_stopped_in_any_stage_a_backfill_goes_on(
             raise Stopped
 
     with monkeypatch.context() as patch:
-        if gone:  # else it could still say that it ends, and the next one need not be in memory
+        if gone:  # a process that is gone cannot record its end
             patch.setattr("dedup.settling.memory.run.MemoryRun.__exit__", lambda *_: None)
         with pytest.raises(Stopped):
             take(database, result_of(given, SETTINGS), tmp_path / "result", progress=Meddling(happens))
@@ -460,7 +460,7 @@ def test_kill_9_leaves_the_corpus_as_before_or_whole(
         command = [sys.executable, "-c", TELLING, corpus_url, str(folder)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout
-            # Not if the server has not noticed yet that the one before was killed, or that was done with it.
+            # The server may not have noticed yet that the import before was killed, or has ended.
             begun = any(line.strip() == stage for line in process.stdout)
             if begun:
                 time.sleep(rng.random() * 0.1)  # anywhere within the stage, or after it
@@ -475,7 +475,7 @@ def test_kill_9_leaves_the_corpus_as_before_or_whole(
 
 
 def _imports(database: Database, folder: Path) -> bool:
-    """Import; False while the server has not noticed yet that the one before was killed."""
+    """Import. Return False if the server has not noticed yet that the import before was killed."""
     try:
         cluster_import.run(database, folder)
     except BusyError:
@@ -488,7 +488,7 @@ def test_asked_to_stop_it_stops_and_changes_nothing(database: Database, tmp_path
     fill(database, given)
     before = answer(database)
     folder = result_of(given, SETTINGS).write(tmp_path / "result")
-    for stage in STAGES[:-1]:  # the last one is a single transaction
+    for stage in STAGES[:-1]:  # the last stage is a single transaction
         told: list[str] = []
         watching = partial(contains, told, stage)
         report = cluster_import.run(database, folder, progress=Meddling(told.append), stop=watching)

@@ -75,7 +75,7 @@ def result() -> ClusterResult:
 
 
 def fresh(folder: Path) -> Path:
-    """A place for one more result."""
+    """Return a new folder for a result."""
     return folder / f"result {len(list(folder.iterdir()))}"
 
 

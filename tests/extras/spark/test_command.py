@@ -1,4 +1,4 @@
-"""`dedup spark`, and every command of docs/spark.md that is marked as one to be run."""
+"""`dedup spark`, and the commands of docs/spark.md that its code blocks mark as runnable."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def rounds(result: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("division", DIVISIONS)
 def test_hundreds_of_small_corpora_have_the_oracles_answer(spark: Any, tmp_path: Path, division: str) -> None:
-    """Corpora without a common key: one run settles each as it would be settled alone."""
+    """Join corpora without common keys: one run settles each corpus as if it were alone."""
     values, options = DIVISIONS[division]
     settings = Settings().with_values(values)
     start = 1_000 * list(DIVISIONS).index(division)
@@ -186,7 +186,7 @@ def test_articles_of_a_table_get_their_marks(spark: Any, tmp_path: Path) -> None
     assert not any(step["made"] for step in again.report["steps"].values())
     with pytest.raises(WorkError, match="steps of another run"):
         run(half, work=str(tmp_path / "work"))
-    # The other half was known before; and then only what is not before the horizon counts.
+    # The other half was known before; then only articles inside the horizon count.
     known = spark.createDataFrame(result.fingerprints.collect(), FINGERPRINT)
     assert_equal(answer(run(half, work=str(tmp_path / "known"), known=known)).answer, wanted)
     times = {

@@ -13,7 +13,7 @@ SAYS = "an executor has another version: install the same version of dedup on bo
 
 
 def test_an_error_of_an_executor_is_found_in_the_message_of_spark() -> None:
-    """The traceback is the one that Python writes, so the test fails if the class moves to another module."""
+    """Python writes the traceback of this error, so the test fails if the class moves to another module."""
     try:
         raise errors.InputError(SAYS)
     except errors.InputError:

@@ -117,7 +117,7 @@ def test_known_articles_keep_their_fingerprints(spark: Any, tmp_path: Path) -> N
     assert run.report["articles"] == 11
     assert run.report["reused"] == 3
     assert run.report["failed"] == 1
-    # But for the mark that they were reused, it is what a pass over everything gives.
+    # Except for the count of reused fingerprints, the result equals that of a pass over all texts.
     everything = [*now[:4], *now[7:8], *now[9:], before[4], before[5], before[6], before[7]]
     whole = passed(spark, table(spark, everything), tmp_path / "whole")
     assert {id: (*v[:4], v[5]) for id, v in whole.articles.items()} == {
@@ -174,7 +174,7 @@ def test_nobody_knows_the_place_of_an_article_without_a_time(spark: Any, tmp_pat
 def test_the_steps_that_are_written_are_read_again(spark: Any, tmp_path: Path) -> None:
     rows = table(spark, [article("a"), article("b", "more")])
     first = passed(spark, rows, tmp_path / "work")
-    # What cannot be read any more is not read.
+    # Reading the input again would raise an error, so the written steps must be used.
     again = passed(spark, rows.selectExpr("*", "raise_error('read again') AS url"), tmp_path / "work")
     assert again.articles == first.articles
     assert set(first.steps) == {"read", "doubled"}

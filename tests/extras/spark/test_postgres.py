@@ -1,4 +1,4 @@
-"""Spark beside Postgres: real news gets the same marks, and results go from one to the other and back."""
+"""Spark and Postgres: real news gets equal marks, and results go in both directions."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_real_news_has_the_marks_of_the_engine_in_postgres(
 
 
 def test_from_postgres_to_spark_and_back(spark: Any, database: Database, tmp_path: Path) -> None:
-    """10,000 settled articles, and 5,000 new ones that only Spark compares."""
+    """Export 10,000 settled articles, and give Spark 5,000 new articles to compare."""
     from dedup.extras.spark.options import CorpusState
     from dedup.extras.spark.reading import read_table
     from dedup.spark import deduplicate

@@ -36,7 +36,7 @@ BODY = (
 
 
 def utf8(values: list[bytes | None]) -> pa.Array:
-    """Texts, whatever bytes they are of."""
+    """Return a column of texts, from any bytes."""
     found = pa.array(values, pa.binary())
     return pa.Array.from_buffers(pa.string(), len(found), found.buffers())
 
@@ -184,7 +184,7 @@ def test_a_table_is_read_as_a_file(spark: Any, tmp_path: Path, name: str) -> Non
 
 
 def comparable(refused: list[tuple[str | None, str]]) -> list[tuple[str, str]]:
-    """Return refusals, without ids and numbers for too long rows, which the file reader counts otherwise."""
+    """Return refusals without ids and sizes of too long rows, which file readers count differently."""
     found = []
     for id, reason in refused:
         long = "the limit is" in reason

@@ -1,4 +1,4 @@
-"""The rounds give the oracle's answer, whatever an engine chooses, and each of their rules is needed."""
+"""The rounds give the oracle's answer for all choices of an engine, and each of their rules is needed."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ CHUNKS, CHUNK = 10, 2_000
 """Random corpora of the default run: so many times so many."""
 
 TRIES = 4_000
-"""Corpora that may pass before one notices that a rule is gone; most need fewer than a hundred."""
+"""Maximum number of corpora until a missing rule is noticed; most rules need fewer than a hundred."""
 
 
 @dataclass
 class RoundsCase:
-    """A corpus, and what an engine chooses."""
+    """A corpus, and the choices of an engine."""
 
     subjects: list[Subject]
     settings: Settings = RULES
@@ -95,7 +95,7 @@ def drawn(seed: int) -> RoundsCase:
     subjects = drawn_articles(rng, size)
     pins = {}
     for _ in range(rng.choice((0, 0, 1, 3))):
-        a, b = rng.sample(range(size + 1), 2)  # the last one is not there
+        a, b = rng.sample(range(size + 1), 2)  # the last article does not exist
         pins[frozenset((a, b))] = rng.choice(tuple(Relation))
     sentences = {rng.randrange(1, 10): rng.random() < 0.5 for _ in range(rng.choice((0, 0, 0, 2)))}
     parts = rng.choice(((0,), (0,), tuple(range(10)), tuple(rng.choices((0, 1), k=10))))
@@ -252,7 +252,7 @@ def test_every_pair_is_scored_once_and_with_all_that_it_shares(monkeypatch: pyte
 
 
 def ring(size: int) -> list[Subject]:
-    """A ring in which each is a duplicate of its neighbours, and later than the one before it."""
+    """Return a ring in which each article is a duplicate of its neighbours, and later than the one before."""
     return [
         subject(i, i, fingerprint([1 + (i + j) % size for j in range(5)], content=i)) for i in range(size)
     ]
@@ -264,13 +264,13 @@ def test_a_chain_that_needs_many_rounds_ends() -> None:
     found, _ = check(RoundsCase(subjects, settings, options=Options(1, 0)))
     assert 30 < len(found.rounds) <= 90
     assert all(r.head == 1 and r.eligible for r in found.rounds)
-    # All of it inside the head: one round, however long the chain.
+    # The whole chain is inside the head, so one round decides it, however long it is.
     found, _ = check(RoundsCase(subjects, settings))
     assert len(found.rounds) == 1
 
 
 def copies(count: int) -> list[Subject]:
-    """Copies of one report in five editions, each copy with other words in up to three places."""
+    """Return copies of a report in five editions; each copy has different words in up to three places."""
     rng = random.Random(1)
 
     def edited(given: list[int], places: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""Decisions of one task in the rounds, against the model. No Spark."""
+"""In the rounds one task decides as the model does. Spark is not needed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Edges = list[tuple[int, int]]
 
 @st.composite
 def waiting(draw: st.DrawFn) -> tuple[Edges, set[int]]:
-    """Duplicates among undecided nodes, and the nodes that are eligible: all that are a later one."""
+    """Draw duplicates among undecided nodes, and eligible nodes, among them all later nodes of pairs."""
     pairs = draw(st.sets(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=30))
     edges = sorted({(min(pair), max(pair)) for pair in pairs if pair[0] != pair[1]})
     eligible = {b for _, b in edges} | draw(st.sets(st.integers(0, 12)))

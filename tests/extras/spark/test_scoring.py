@@ -29,7 +29,7 @@ def profile(made: Fingerprint) -> Profile:
 
 
 def batch(pairs: list[tuple[int, Fingerprint, Fingerprint, Relation | None]]) -> Any:
-    """Pairs as Spark hands them over."""
+    """Return pairs as a batch of Arrow, as Spark passes them."""
     rows = []
     for number, a, b, pin in pairs:
         shared = len(profile(a).sentences & profile(b).sentences)

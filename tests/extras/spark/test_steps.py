@@ -139,7 +139,7 @@ def test_a_run_that_is_stopped_after_any_step_goes_on_there(
             assert after.items() >= before.items()
             assert len(after) == len(before) + 1
             before = after
-            if attempts % 5 == 0:  # as if it had been killed before the marker of this step
+            if attempts % 5 == 0:  # as if killed before it wrote the last marker
                 (last,) = [name for name, step in made.done.items() if step.made]
                 for path in (work / last / "done").glob("*.parquet"):
                     path.unlink()

@@ -1,4 +1,4 @@
-"""A server that the tests make: what it answers is what they put there, and it keeps what it was asked."""
+"""A web server for tests: tests decide its answers, and the server records the requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SiteReply:
 
 
 class Site:
-    """Paths and what they answer; others are 404."""
+    """Answers by path; other paths give 404."""
 
     def __init__(self, port: int) -> None:
         self.address = f"http://127.0.0.1:{port}"

@@ -1,4 +1,4 @@
-"""The ids of polled entries lie within the site of their feed, whatever the entries say."""
+"""The ids of polled entries lie within the site of their feed, whatever ids the entries claim."""
 
 from __future__ import annotations
 

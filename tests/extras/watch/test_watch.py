@@ -43,7 +43,7 @@ def news() -> Iterator[Site]:
 
 
 class Watch:
-    """Polls once, and keeps the verdicts that it was told."""
+    """Polls once, and records the verdicts."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -57,7 +57,7 @@ class Watch:
         return watching.watch(addresses, self._url, told=told, **how)
 
     def ids(self) -> list[str]:
-        """The last part of the ids that were told since this was asked last."""
+        """Return the last parts of the ids of verdicts since the last call."""
         found = [article.source_id.rpartition("/")[2] for _, article in self.told]
         self.told.clear()
         return found

@@ -1,4 +1,4 @@
-"""Feeds of strangers change their own articles only, none of another feed, a file, a table or a hook."""
+"""Feeds of strangers change their own articles only, not articles of another feed, file, table or hook."""
 
 from __future__ import annotations
 

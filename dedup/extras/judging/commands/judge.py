@@ -72,7 +72,7 @@ def _print_tuned(tuned: Tuned, change: SettingsEffect | None, settings: Any) -> 
         ("now", "best", "95 % interval"),
     )
     gain = f"gain in F1: {_shown(tuned.gain.value)} ({_interval(tuned.gain)})"
-    # Only a gain whose interval is above 0 counts: thresholds look too good on the pairs that chose them.
+    # A gain counts only if its interval is above 0: thresholds look too good on the pairs they were tuned on.
     if not tuned.worthwhile:
         output.say(f"{gain}: this may be luck; keep the present thresholds, or judge more pairs")
         output.say("")

@@ -97,8 +97,8 @@ def join(matrix: csr_array, threshold: float) -> Iterator[Pairs]:
     for pairs, both in shared(prefixes):
         a, b = pairs[:, 0], pairs[:, 1]
         close = np.minimum(size[a], size[b]) >= bound * np.maximum(size[a], size[b])
-        # Maximum number of shared items: take the set whose prefix ends with the rarer item. `both` counts
-        # all shared items of this prefix, and at most all other items of the set (`rest`) are shared, too.
+        # `most` bounds the shared items of a pair, from the set whose prefix ends with the rarer item: `both`
+        # counts all shared items of that prefix, and at most all other items of the set (`rest`) are shared.
         most = both + np.where(last[a] <= last[b], rest[a], rest[b])
         pairs = pairs[close & (most >= bound / (1 + bound) * (size[a] + size[b]))]
         yield pairs[jaccard(matrix, pairs, shared_of(matrix, pairs)) >= np.float32(threshold)]

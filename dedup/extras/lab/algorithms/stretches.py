@@ -17,7 +17,7 @@ from dedup.base.numbers import ranges, runs
 from dedup.extras.judging.sampling import mixed
 from dedup.text.hashing import Hashes
 
-# Number of characters. Shorter stretches are not tested: two texts of one language surely share one.
+# Characters of the shortest stretch that is tested: two texts of one language surely share a shorter one.
 SURELY_SHARED = 8
 
 # Characters per gram, a power of two: about six words. With 16, idioms made 20 times as many candidates.
@@ -58,7 +58,7 @@ def longest_common_substring(a: str, b: str) -> CommonRun:
         return CommonRun(len(a), 0, start)
     if len(b) < len(a) and (start := a.find(b)) >= 0:
         return CommonRun(len(b), start, 0)
-    # Colliding hashes can only make the run too long. If its characters differ, other hashes are tried.
+    # Colliding hashes can only make the run too long. If its characters differ, try hashes of another seed.
     for seed in count():
         length, i, j = found = _longest(a, b, seed)
         if a[i : i + length] == b[j : j + length]:
@@ -82,7 +82,7 @@ def _longest(a: str, b: str, seed: int) -> CommonRun:
     for level in range(len(levels) - 1, -1, -1):
         fitting = [at[at + length < len(step)] for at, step in zip(places, levels[level], strict=True)]
         longer_hashes = [
-            mixed(hashed[: len(at)], step[at + length])  # only the last places do not fit
+            mixed(hashed[: len(at)], step[at + length])  # `fitting` lacks only the last places
             for hashed, at, step in zip(hashes, fitting, levels[level], strict=True)
         ]
         common = _common(longer_hashes[0], longer_hashes[1])

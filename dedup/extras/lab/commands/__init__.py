@@ -2,6 +2,6 @@
 
 LAB_PACKAGES = ("scipy", "sklearn", "datasketch", "ppdeep", "jinja2")  # Packages of the extra `lab`
 
-# With more articles than this, a method that looks at every pair runs only if it is named, because with twice
+# Above this number of articles, a method that looks at every pair runs only if the user names it: with twice
 # as many articles it takes four times as long.
 LARGE = 10_000

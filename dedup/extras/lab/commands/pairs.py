@@ -34,9 +34,9 @@ def pairs(
 ) -> None:
     """Pick pairs for people to judge, mostly pairs near a threshold and pairs on which methods disagree.
 
-    Of each kind a random sample is picked, so that the judgements represent all pairs that any method found.
-    A new selection replaces the old selection. Judgements stay, and a judged pair is not asked again.
-    A method that fails or takes too long is left out, with a message.
+    Pairs of each kind (by score, and by agreement of methods) are picked at random, so that the judgements
+    represent all pairs that any method found. A new selection replaces the old selection. Judgements stay,
+    and a judged pair is not asked again. A method that fails or takes too long is left out, with a message.
     """
     needs("picking pairs", "lab", LAB_PACKAGES)
     from dedup.extras.lab import picking

@@ -122,7 +122,7 @@ class _Worker:
         self.deadline = time.monotonic() + limit_seconds
         self.answer, theirs = context.Pipe(duplex=False)
         self.process: SpawnProcess = context.Process(target=task, args=(self.label, theirs), daemon=True)
-        # Only the parent handles Ctrl-C. The child inherits the blocked signal, so Ctrl-C never reaches it.
+        # Only the parent handles Ctrl-C. A child starts with the signal blocked, so Ctrl-C never reaches it.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self.process.start()
@@ -146,7 +146,7 @@ class _Worker:
         with contextlib.suppress(EOFError, OSError):
             reason = self.answer.recv() if self.answer.poll() else None
         self.kill()
-        # A late process may have saved its result before it was killed.
+        # A process that is killed at the time limit may have saved its result a moment before.
         kept = load(self.label, folder, key)
         if kept:
             return kept

@@ -45,7 +45,7 @@ class KindRecall:
 class Evaluation:
     own: Tally  # at the method's own threshold
     strict: Tally  # as `own`, but unclear pairs that the method finds count as wrong
-    tuned: Tally  # sum of both halves of the articles; each half at the threshold that is best for the other
+    tuned: Tally  # both halves of the articles added up, each at the threshold that is best on the other half
     thresholds: tuple[float, float]  # the two thresholds of `tuned`
     average_precision: float  # the area under the precision-recall curve, by steps
     curve: tuple[CurvePoint, ...]  # from the highest threshold to the lowest
@@ -119,7 +119,7 @@ def _tuned(scores: Likeness, grades: Grades, half: Flags, wanted: Flags) -> tupl
 
 
 def _best_threshold(points: Sequence[CurvePoint]) -> float:
-    """Return the mean of the best score (by F1) and the next lower score; 1.0 if no pair is right."""
+    """Return the mean of the score with the best F1 and the next lower score; 1.0 if no pair is right."""
 
     def f1(point: CurvePoint) -> float:
         return 2 * point.precision * point.recall / ((point.precision + point.recall) or 1)
@@ -132,7 +132,7 @@ def _best_threshold(points: Sequence[CurvePoint]) -> float:
 
 def halves(truth: Truth, documents: npt.NDArray[np.int32]) -> Flags:
     """Assign each document to one of two halves, true or false, by a fixed hash of its story."""
-    # A story stays in one half: a threshold must not be judged by copies of articles that it was tuned on.
+    # A story is wholly in one half: a threshold must not be tested on copies of articles it was tuned on.
     mixed = truth.stories[documents].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return np.asarray(mixed >> np.uint64(63) == 1)
 

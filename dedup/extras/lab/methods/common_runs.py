@@ -32,7 +32,7 @@ class CommonSubstring(Method):
 
     threshold: float = 0.3  # share of the text that is one unchanged run; edits cut a copy into several runs
     floor: float = 0.2  # shorter runs are quotations, or set phrases, which would make many candidates
-    over: str = "shorter"  # "shorter" or "longer": the run is divided by the length of this text
+    over: str = "shorter"  # text whose length divides the length of the run: "shorter" or "longer"
 
     def __post_init__(self) -> None:
         if self.over not in ("shorter", "longer"):
@@ -80,7 +80,7 @@ class CommonSubsequence(CommonSubstring):
     threshold: float = 0.8
     floor: float = 0.6
     over: str = "longer"  # a long article has most characters of any short article, in the same order
-    run: float = 0.1  # minimum length of a candidate's common run, divided by the length of the `over` text
+    run: float = 0.1  # minimum length of a candidate's common run, as a share of the text that `over` names
 
     def candidates(self) -> Iterator[Pairs]:
         return self.sharing(self.run)

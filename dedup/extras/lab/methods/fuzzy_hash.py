@@ -61,7 +61,7 @@ def parts(digest: str) -> set[str]:
     first, second = shortened(first), shortened(second)
     found = {f"{size}:{part}" for part in character_grams(first, COMMON_CHARACTERS)}
     found |= {f"{2 * int(size)}:{part}" for part in character_grams(second, COMMON_CHARACTERS)}
-    found.add(f"{size}={first}")  # for equal digests, even of fewer than 7 characters
+    found.add(f"{size}={first}")  # finds equal digests, also with fewer than 7 characters
     return found
 
 

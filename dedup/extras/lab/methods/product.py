@@ -60,7 +60,7 @@ class Product(Method):
         return stories(self._orders, self._scored(pairs), accepted)
 
     def _scored(self, pairs: Pairs) -> Scored:
-        # Keep the last scores, because `accepts` and `groups` get the same pairs.
+        # Keep the last scores, because `accepts` and `groups` are called with the same pairs.
         if self._last is None or self._last.pairs is not pairs:
             self._last = self._profiles.score(pairs, self._settings)
         return self._last

@@ -83,14 +83,14 @@ class WeightedSentences(Sentences):
             for sentence, key in read(document.text, document.language):
                 if key is not None:
                     keys[-1].add(key)
-                    # A sentence that is written in several ways has the weight of the first way.
+                    # A sentence with several spellings has the weight of the spelling that was read first.
                     if key not in forms:
                         forms[key] = form_weight(sentence)
         sets = incidence(map(list, keys))
         rarity = np.log((len(corpus) + 1) / carriers(sets))
         kept = carriers(sets) - 1 <= self.most
         self._sentences = sets[:, kept]
-        # The matrix holds square roots, so that the product of two rows is the sum of their shared weights.
+        # The matrix holds square roots of weights: the dot product of two rows adds up shared weights.
         roots = np.sqrt(rarity * np.array([forms[key] for key in sorted(forms)]))[kept]
         self._roots = self._sentences.astype(np.float64)
         self._roots.data = roots[self._sentences.indices]

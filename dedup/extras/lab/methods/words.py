@@ -32,7 +32,7 @@ class TfIdf(Method):
     finds = "every pair"
     quadratic = True
 
-    threshold: float = 0.8  # usual for near-duplicates; reports on one event reach 0.5 and more
+    threshold: float = 0.8  # a usual value for near-duplicates; two reports on one event reach 0.5 and more
     floor: float = 0.4
 
     def fit(self, corpus: DocumentSet) -> None:

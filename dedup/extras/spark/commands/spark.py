@@ -242,7 +242,7 @@ def _session(master: str | None, remote: str | None, memory: str, partitions: in
     elif local:
         builder = builder.master(local)
     if is_local:
-        # Without this, Spark starts the python3 of the system, which may lack this package.
+        # Without this variable, Spark starts the python3 of the system, which may lack this package.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         settings |= {**LOCAL, "spark.driver.memory": memory}
         settings[SHUFFLE_PARTITIONS] = partitions or PARTITIONS_PER_CORE * cores()

@@ -39,14 +39,14 @@ def add(cursor: Cursor, table: str, rows: Iterable[Sequence[object]]) -> None:
 
 
 def add_fingerprints(cursor: Cursor, first: int, made: Fingerprints) -> None:
-    """Add fingerprints to their temporary table. Their places count up from `first`."""
+    """Add fingerprints to the temporary table for them. Their places count up from `first`."""
     places = bigints(range(first, first + len(made)))
     into = f"COPY pg_temp.import_fingerprint ({COLUMNS}) FROM STDIN (FORMAT BINARY)"
     with cursor.copy(into.encode()) as copy:
         copy.write(b"".join([BEGINNING, *copy_rows(places, 0 * places, made), END]))
 
 
-NAMED = 3  # maximum number of articles that a disagreement names; all are counted
+NAMED = 3  # maximum number of articles that a disagreement names; it counts all of them
 
 _SPOILED = "the result is damaged: run the cluster again, in another folder"
 
@@ -76,7 +76,7 @@ _CHECKS: tuple[dict[str, str], ...] = (
         "marks_disagree": "mark(s) not following from the pairs",
     },
 )
-"""Messages by the statements that check for repeated rows, then articles, then pairs."""
+"""Checks in three parts: repeated rows, articles, pairs. A part maps an SQL statement to its message."""
 
 _NEXT = {
     "not_here": "store them with `dedup load`, or run the cluster again without them",
@@ -85,7 +85,7 @@ _NEXT = {
     "readable": "run the cluster again, with a new `dedup export corpus`",
     "other_fingerprint": "run `dedup verify`, then the cluster again",
 }
-"""Next step for the user if a check fails. If any other check fails, the result is damaged."""
+"""Next step for the user, by failed check. If a check that is not named here fails, the result is damaged."""
 
 
 @dataclass(slots=True)
@@ -93,7 +93,7 @@ class Checked:
     """A result that agrees with the corpus."""
 
     since: int  # number of the last change that people made before the check
-    taken: Bigints  # ids of stored changes of sentences, which `counts` already includes
+    taken: Bigints  # ids of the rows of `sentence_change` that `counts` already includes
     counts: Sequence[SentenceCount] = ()
     changes: Sequence[CommonChange] = ()  # changes to the table of common sentences
 
@@ -202,7 +202,7 @@ def whole_tables(cursor: Cursor) -> None:
 def store_fingerprints(cursor: Cursor) -> None:
     """Store the result's new fingerprints for later use. Delete fingerprints that a stopped engine left."""
     whole_tables(cursor)
-    # Changes of sentences are not noted here: if the import ends early, the next backfill counts all of them.
+    # The import notes no changes of sentences: if it stops here, the next backfill counts all sentences.
     _execute(cursor, "recount_all", "forget_waiting", "store_fingerprints")
 
 
@@ -232,15 +232,15 @@ def write(
     cursor.execute(_sql("write_flags"))
     common_sentences.apply(cursor, checked.changes, (), dict(examples))
     common_sentences.finish(cursor, checked.counts, checked.taken, settings, everything=True)
-    # The result's fingerprints are in use by now. Any that are not in use were left by a stopped engine.
+    # The result's fingerprints are in use by now. A stopped engine left the fingerprints that are not in use.
     _execute(cursor, "forget_waiting", "note_unread")
     memory_engine.note_settled_through(cursor, one_row(cursor, _sql("last_settled"))[0])
-    # Triggers did this when articles changed, but the marks and pairs above may have undone it, so repeat it.
+    # When articles changed, triggers removed pairs and made marks stale. The writes above may undo this.
     if len(left):
         articles.remove_pairs(cursor, rewritten)
         articles.withdraw(cursor, left)
         settling.make_stale(cursor, _ids(cursor, "partners", gone).tolist())
-        # An article may have changed before its new fingerprint was stored. Then triggers noted no sentences.
+        # If an article changed before its new fingerprint was stored, triggers noted no sentences: count all.
         if len(_ids(cursor, "newly_fingerprinted", bigints({*gone.tolist(), *rewritten.tolist()}))):
             _execute(cursor, "recount_all")
 

@@ -30,7 +30,7 @@ from dedup.text.fingerprint import Fingerprinter
 
 _sql = Statements("extras/spark/postgres/cluster")
 
-LEFT_OUT_NAMED = 100  # maximum number of left-out articles that are named; all are counted
+LEFT_OUT_NAMED = 100  # maximum number of left-out articles that the report names; it counts all of them
 PAGE = 2_000  # maximum number of rows fetched from the server at once: about 2 MB
 
 

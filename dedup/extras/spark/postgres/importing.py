@@ -81,7 +81,7 @@ def run(
             try:
                 work.all(heartbeat.run, Both(heartbeat, shown))
             except BaseException as error:
-                # If the database failed, `end` may fail, too; the next run sees that the heartbeat stopped.
+                # If the database failed, `end` may fail, too. The next run sees that the heartbeat stopped.
                 with suppress(Exception):
                     heartbeat.end("failed", type(error).__name__)
                 if isinstance(error, StaleRulesError):

@@ -10,7 +10,7 @@ from dedup.extras.lab.documents import Document
 
 @dataclass
 class FirstWords(SameKey):
-    """1 where the texts begin with the same words, else 0."""
+    """A method that scores 1 if both texts begin with the same words, else 0."""
 
     row = "T"
     name = "first-words"
