@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 DECLARED: dict[str, set[str]] = {
     "browse": {"judging", "pages", "serve"},
     "lab": {"judging", "pages"},
+    "mcp": {"coverage", "serve"},
 }
 """Others that an extra takes something from; docs/architecture.md says the same."""
 
@@ -34,6 +35,7 @@ COMMANDS = {
     "serve": "serve",
     "browse": "browse|quotes|report",
     "lab": "lab .*|judge pairs",
+    "mcp": "mcp",
     "spark": "spark .*|import|export corpus",
 }
 """Commands of each extra, as words."""

@@ -25,7 +25,10 @@ ROOMS = (
 )
 """Packages and modules of `dedup/`, lowest first: each imports only earlier ones."""
 
-EXTRAS = ("watch", "scrapy", "frames", "coverage", "judging", "pages", "serve", "browse", "lab", "spark")
+EXTRAS = (
+    *("watch", "scrapy", "frames", "coverage", "judging", "pages", "serve", "browse", "lab", "spark"),
+    "mcp",
+)
 """Packages of `dedup/extras/`, lowest first; the core imports no extra."""
 
 PUBLIC = (*dedup._MODULES, "scrapy", "spark", "spooling", "__main__")

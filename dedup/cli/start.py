@@ -10,7 +10,10 @@ from pathlib import Path
 LISTING = Path(__file__).with_name("help.txt")  # Made by scripts/command_pages.py
 WIDTH = 80  # Number of columns of `LISTING`
 
-EXTRA_COMMANDS = ["browse", "export", "import", "judge", "lab", "quotes", "report", "serve", "spark", "watch"]
+EXTRA_COMMANDS = [
+    *("browse", "coverage", "export", "import", "judge", "lab", "mcp", "origins", "outlets", "quotes"),
+    *("report", "serve", "sources", "spark", "watch"),
+]
 """Commands and groups in `LISTING` that extras add."""
 
 

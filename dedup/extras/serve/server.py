@@ -148,13 +148,18 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter) or self._stop()
 
 
-def serve(app: ASGIApp, sockets: list[socket.socket], stop: Callable[[], bool]) -> None:
-    """Answer requests on bound sockets until `stop` returns True; then finish open requests and close."""
+def serve(
+    app: ASGIApp, sockets: list[socket.socket], stop: Callable[[], bool], *, lifespan: bool = False
+) -> None:
+    """Answer requests on bound sockets until `stop` returns True; then finish open requests and close.
+
+    `lifespan`: tell the application of its start and end, as ASGI defines.
+    """
     config = uvicorn.Config(
         app,
         http=ClientConnection,
         ws="none",
-        lifespan="off",
+        lifespan="on" if lifespan else "off",
         loop="asyncio",
         log_config=None,
         log_level=logging.ERROR,

@@ -120,19 +120,25 @@ def token_from(file: Path | None, variable: str) -> bytes | None:
 @contextmanager
 def started(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[dedup.Deduplicator, int, StopFlag]]:
     """Yield the corpus, the maximum bytes of an article's record, and a flag that ends the server if set."""
+    with stopping_gently() as stop, brief_corpus(log_format, log_level) as (found, longest):
+        yield found, longest, stop
+        output.say("stopped as asked")
+
+
+@contextmanager
+def brief_corpus(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[dedup.Deduplicator, int]]:
+    """Yield the corpus with the short timeouts of a server, and the maximum bytes of an article's record."""
     from dedup.extras.serve.limits import DATABASE_SECONDS
 
-    with stopping_gently() as stop:
-        # The first connection has longer timeouts: dedup's embedded PostgreSQL may have to create the schema.
-        with corpus() as patient:
-            longest = patient.settings.max_record_bytes()
-        waits = dedup.Timeouts.from_environment()
-        names = ("connect", "lock", "statement")
-        brief = {name: min(getattr(waits, name), DATABASE_SECONDS) for name in names}
-        with dedup.Deduplicator(timeouts=replace(waits, **brief)) as found:
-            configure(log_format, log_level)
-            yield found, longest, stop
-            output.say("stopped as asked")
+    # The first connection has longer timeouts: dedup's embedded PostgreSQL may have to create the schema.
+    with corpus() as patient:
+        longest = patient.settings.max_record_bytes()
+    waits = dedup.Timeouts.from_environment()
+    names = ("connect", "lock", "statement")
+    brief = {name: min(getattr(waits, name), DATABASE_SECONDS) for name in names}
+    with dedup.Deduplicator(timeouts=replace(waits, **brief)) as found:
+        configure(log_format, log_level)
+        yield found, longest
 
 
 @contextmanager
