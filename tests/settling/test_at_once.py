@@ -23,7 +23,7 @@ def test_four_processes_get_the_marks_of_one(server: Server) -> None:
         article(f"a{number:03}", window(40 * (number // 5) + number % 4, 6, ring=100_000), number % 5)
         for number in range(200)
     ]
-    (alone, together), differences = at_once.compare(server.create("at_once"), given, 4)
+    (alone, together), differences = at_once.compare(server.create("at_once"), given, 4, [])
     assert differences == 0
     assert (alone.articles, together.articles) == (200, 200)
     assert set(alone.statuses) == {"unique", "similar", "duplicate"}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dedup.base.article import TextTask
 from dedup.db.database import Database
 from dedup.store import credits
 
@@ -39,7 +40,8 @@ def test_credits_that_people_marked_are_found(
         if truth["language"] == language:
             marked = {NAMES.get(one, one) for one in truth["agencies"]} - UNLISTED
             overlooked = {NAMES.get(one, one) for one in truth.get("unmarked", ())}
-            found = {reader.names[agency] for agency, _ in reader.read(texts[truth["a"]])} - overlooked
+            task = TextTask(1, 1, language, None, texts[truth["a"]])
+            found = {reader.names[agency] for agency, _ in reader.read(task).credits} - overlooked
             right += len(found & marked)
             wrong += len(found - marked)
             missed += len(marked - found)
