@@ -21,7 +21,7 @@ from dedup.base.settings import Settings
 from dedup.db.database import Connection, Cursor, Database, Session, retry, translate_errors
 from dedup.store import credits, fingerprints
 from dedup.store.articles import extract_text
-from dedup.store.credits import Reader, Notices
+from dedup.store.credits import Notices, Reader
 from dedup.store.fingerprints import Batch, Chunk, StoredBatch, Target
 from dedup.store.rulebooks import Rulebook
 from dedup.text.fingerprint import Fingerprinter, TextTask
