@@ -21,7 +21,7 @@ from dedup.base.settings import Settings
 from dedup.db.database import Connection, Cursor, Database, Session, retry, translate_errors
 from dedup.store import credits, fingerprints
 from dedup.store.articles import extract_text
-from dedup.store.credits import Reader, Reading
+from dedup.store.credits import Notices, Reader
 from dedup.store.fingerprints import Batch, Chunk, StoredBatch, Target
 from dedup.store.rulebooks import Rulebook
 from dedup.text.fingerprint import Fingerprinter, TextTask
@@ -168,17 +168,17 @@ class FingerprintPool:
             failed = {i: reason for (i, _), reason in batch.failed.items() if i not in gone}
         return StoredPart(chunk, failed, sorted(gone), stored)
 
-    def _read_credits(self, tasks: Sequence[TextTask], batch: Batch) -> dict[int, Reading]:
+    def _read_credits(self, tasks: Sequence[TextTask], batch: Batch) -> dict[int, Notices]:
         if self._credits is None:
             return {}
         read, failed = self._credits.read, {article for article, _ in batch.failed}
-        return {task.id: Reading() if task.id in failed else read(task) for task in tasks}
+        return {task.id: Notices() if task.id in failed else read(task) for task in tasks}
 
     def _load_texts(self, chunk: Chunk) -> list[tuple[TextTask, bool]]:
         with self._transaction() as cursor:
             return fingerprints.waiting_texts(cursor, chunk, self._rulebook.settings.text_max_characters)
 
-    def _store(self, batch: Batch, named: Mapping[int, Reading]) -> tuple[StoredBatch, list[int]]:
+    def _store(self, batch: Batch, named: Mapping[int, Notices]) -> tuple[StoredBatch, list[int]]:
         with self._transaction(storing=True) as cursor:
             self._rulebook.check(cursor)
             stored, gone = batch.store(cursor, self._target)

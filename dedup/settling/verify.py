@@ -224,7 +224,7 @@ class _CreditCheck:
         self.unread = 0
         self._cursor, self._reader = cursor, credits.make_reader(cursor)
         self._waiting = set[int]()
-        self._stored: dict[int, credits.Reading] = {}
+        self._stored: dict[int, credits.Notices] = {}
 
     def load(self, ids: Sequence[int]) -> None:
         self._stored = credits.load(self._cursor, ids)
@@ -234,12 +234,12 @@ class _CreditCheck:
     def find_difference(self, article: StoredArticle, task: TextTask) -> str | None:
         if article.fingerprint is None or article.id in self._waiting:
             return None
-        stored, expected = self._stored.get(article.id, credits.Reading()), self._reader.read(task)
+        stored, expected = self._stored.get(article.id, credits.Notices()), self._reader.read(task)
         if stored == expected:
             return None
         return f"credits {self._describe(stored)}, should be {self._describe(expected)}"
 
-    def _describe(self, found: credits.Reading) -> str:
+    def _describe(self, found: credits.Notices) -> str:
         names = self._reader.names
         words = [f"{names.get(id, f'agency {id}')} ({place})" for id, place in found.credits]
         if found.correction:

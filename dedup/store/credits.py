@@ -51,7 +51,7 @@ class PublicationCredits(Answer):
     own_at_most: int  # the same with articles of which times do not tell whether they were the first
 
 
-class Reading(NamedTuple):
+class Notices(NamedTuple):
     """The credits of an article, sorted by id of the agency, and its correction."""
 
     credits: tuple[Credit, ...] = ()
@@ -65,9 +65,9 @@ class Reader:
         self._credits, self._corrections = CreditReader(agencies), CorrectionReader(phrases)
         self.names = self._credits.names
 
-    def read(self, task: TextTask) -> Reading:
+    def read(self, task: TextTask) -> Notices:
         credits = self._credits.read(task.text, task.byline)
-        return Reading(credits, self._corrections.read(task.text, task.title))
+        return Notices(credits, self._corrections.read(task.text, task.title))
 
 
 def make_reader(cursor: Cursor) -> Reader:
@@ -77,23 +77,23 @@ def make_reader(cursor: Cursor) -> Reader:
     return Reader(agencies, one_column(cursor, _sql("phrases")))
 
 
-def load(cursor: Cursor, ids: Sequence[int]) -> dict[int, Reading]:
+def load(cursor: Cursor, ids: Sequence[int]) -> dict[int, Notices]:
     """Return the stored credits and corrections by article id; leave out articles with neither."""
-    found: dict[int, Reading] = {}
+    found: dict[int, Notices] = {}
     for article, agency, place, phrase in cursor.execute(_sql("stored"), {"ids": bigints(ids)}).fetchall():
-        credits, correction = found.get(article, Reading())
+        credits, correction = found.get(article, Notices())
         if agency is None:
             correction = (phrase, place)
         else:
             credits = (*credits, (agency, place))
-        found[article] = Reading(credits, correction)
+        found[article] = Notices(credits, correction)
     return found
 
 
-def write(cursor: Cursor, found: Mapping[int, Reading]) -> None:
+def write(cursor: Cursor, found: Mapping[int, Notices]) -> None:
     """Replace the credits and corrections of articles. Needs the settle lock."""
     stored = load(cursor, list(found))
-    new = {article: made for article, made in found.items() if made != stored.get(article, Reading())}
+    new = {article: made for article, made in found.items() if made != stored.get(article, Notices())}
     if old := [article for article in new if article in stored]:
         cursor.execute(_sql("delete"), {"ids": bigints(old)})
         cursor.execute(_sql("delete_corrections"), {"ids": bigints(old)})
@@ -119,7 +119,7 @@ def read_unread(cursor: Cursor) -> int:
         failed = set(one_column(cursor, _sql("failed"), {"ids": bigints(ids)}))
         known = articles.load_texts(cursor, [article for article in ids if article not in failed])
         # Articles that failed or are gone lose their credits and corrections.
-        write(cursor, dict.fromkeys(failed, Reading()) | {task.id: read(task) for task in known})
+        write(cursor, dict.fromkeys(failed, Notices()) | {task.id: read(task) for task in known})
     return len(ids)
 
 

@@ -55,7 +55,7 @@ class CorrectionReader:
         self._begins = re.compile(rf"[{re.escape(_BEFORE)}]\s{{0,9}}(?={keys})")
 
     def read(self, text: str, headline: str | None = None) -> Correction | None:
-        """Return the phrase that announces a correction, and its place; None if there is none."""
+        """Return the phrase that announces a correction, and its place; None if no phrase does."""
         if headline:
             phrase = self._at(headline[: 2 * MAX_PHRASE].casefold().lstrip("([ "), 0)
             if phrase and phrase.endswith(":"):

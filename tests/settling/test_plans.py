@@ -383,7 +383,7 @@ def test_storing_credits_reads_those_of_its_articles_alone(
 ) -> None:
     """The table is empty when a first backfill begins: each of its chunks would read all that is there."""
     found = {
-        id: credits.Reading(((1 + id % 2, "end"),), ("Corrects", "end") if id % 3 else None)
+        id: credits.Notices(((1 + id % 2, "end"),), ("Corrects", "end") if id % 3 else None)
         for id in range(9_901, 10_101)
     }
     with rolled_back(large, settling=True) as cursor:

@@ -75,8 +75,8 @@ SCHEMAS: Mapping[TableName, pa.Schema] = {
     ),
 }
 """Columns of each table. `since` selects articles by time of publication (if unknown, of storing), pairs by
-their later article, and stories that have at least one selected article. A story's url, title, publication,
-language, byline and correction are those of the article that represents it."""
+their later article, and stories that have at least one selected article. Url, title, publication, language,
+byline and correction of a story belong to the article that represents the story."""
 
 # Keys of the tables whose key is not `id`.
 _KEYS: Mapping[TableName, tuple[str, ...]] = {"matches": ("article_id", "other_id")}
