@@ -103,6 +103,7 @@ _LAST = re.compile(
     r"[.!?\"\u201d\u2019\xbb\n]\s*(?:[-\u2013\u2014]+\s*)?([^.!?\"\u201d\u2019\xbb)\n]{2,40})$"
 )
 _CLOSED = '.!?"\u201d\u2019\xbb)\ufffd\n'
+_WORD_BREAK = re.compile(r"[\W_]+")
 _EDGES = " \t\r\xa0-\u2013\u2014_*\u2022"
 
 
@@ -132,6 +133,7 @@ class CreditReader:
                 self._exact.setdefault(spelling, agency)
                 if len(spelling) > 3:
                     self._folded.setdefault(spelling.casefold(), agency)
+        self._words = {_WORD_BREAK.split(name.casefold().lstrip(_EDGES))[0] for name in self._exact}
         self._begins = self._beginnings()
         self._ends = {name[-2:].casefold() for name in self._exact}
         spelled = sorted(self._exact, key=len, reverse=True)
@@ -146,7 +148,7 @@ class CreditReader:
 
     def _beginnings(self) -> dict[str, tuple[str, ...]]:
         """Map the first three characters of a credit line to the lower-case names that can begin the line."""
-        found: dict[str, set[str]] = {}
+        found: dict[str, set[str]] = {"The": set()}
         for by in _BY:
             found.setdefault(by[:3], set()).add(by.casefold())
         for name in self._exact:
@@ -174,12 +176,13 @@ class CreditReader:
         for line in text[:BYLINES].split("\n"):
             if line[:1] == " ":
                 line = line.lstrip()
-            name = line[4:] if line[:4] == "The " else line
             # `_line` is slow, so call it only for lines that begin with a whole name, or can end with one.
-            if (name[:3] in begins and name.casefold().startswith(begins[name[:3]])) or (
-                line[-2:] in ending and len(line) <= _OWN_LINE and self._last_name(line)
-            ):
-                self._line(found, line.strip(), above)
+            if line[:3] in begins or line[-2:] in ending:
+                name = line[4:] if line[:4] == "The " else line
+                if name.casefold().startswith(begins.get(name[:3], ())) or (
+                    line[-2:] in ending and len(line) <= _OWN_LINE and self._last_name(line)
+                ):
+                    self._line(found, line.strip(), above)
             if line:
                 above = line
         self._tail(found, text[-TAIL:].rstrip(), text)
@@ -203,6 +206,10 @@ class CreditReader:
         if name[:4] in ("The ", "the ", "THE "):
             name = name[4:]
         return self._exact.get(name) or (self._folded.get(name.casefold()) if len(name) > 3 else None)
+
+    def _can_name(self, part: str) -> bool:
+        """Return whether a part of a text has the first word of a name, which is faster to find."""
+        return not self._words.isdisjoint(_WORD_BREAK.split(part.casefold()))
 
     def _in_byline(self, byline: str) -> tuple[Agency, ...]:
         """Return the agencies in a byline: an item of a list, or before a job ("AP Writer") or a date."""
@@ -231,7 +238,8 @@ class CreditReader:
     def _in_brackets(self, inside: str) -> tuple[Agency, ...]:
         """Return the agencies in brackets; () if there are words other than agencies, initials and a date."""
         agencies = []
-        if inside.startswith("The "):  # In a link to an article of the agency
+        # After "The" it is a link to an article of the agency. Full stops can part the letters of a name.
+        if inside.startswith("The ") or ("." not in inside and not self._can_name(inside)):
             return ()
         for part in re.split(r"\s*[/,;\u2013]\s*|\s+-\s+", _END_DATE.sub("", inside.strip())):
             name = _END_DATE.sub("", part).strip()
@@ -365,7 +373,8 @@ class CreditReader:
         last = lines[-1].strip(f"{_EDGES}(")
         if len(last) <= _OWN_LINE and ("ewsdesk" in tail or "ewsroom" in tail or "ureau " in tail):
             self._add(found, self._leading(last), "end")
-        if "ontribut" in tail or " from " in tail or "reporting by" in tail or "With " in tail:
+        listed = "ontribut" in tail or "ation from " in tail or "aterial from " in tail
+        if listed or "reporting by" in tail or "With " in tail:
             self._contributions(found, text[-CONTRIBUTIONS:])
 
     def _contributions(self, found: dict[int, Place], tail: str) -> None:
@@ -373,9 +382,9 @@ class CreditReader:
             self._add(found, self._listed(_SENTENCE.split(match[1])[-1]), "contribution")
             self._add(found, self._listed(match[2] or ""), "contribution")
         for words in _CONTRIBUTING:
-            if (start := tail.find(words)) >= 0:
-                names = _FILES.sub("", tail[start + len(words) :].partition("\n")[0], count=1)
-                self._add(found, self._listed(_SENTENCE.split(names)[0].rstrip(" .)")), "contribution")
+            if words in tail and self._can_name(names := tail.partition(words)[2].partition("\n")[0]):
+                names = _SENTENCE.split(_FILES.sub("", names, count=1))[0]
+                self._add(found, self._listed(names.rstrip(" .)")), "contribution")
 
     def _closing(self, found: dict[int, Place], tail: str) -> None:
         """Add the agencies named after the end of the last sentence: `… he said. - AFP`."""
