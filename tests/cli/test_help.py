@@ -88,7 +88,7 @@ def section(path: str) -> str:
     return found[1]
 
 
-@pytest.mark.extra("browse", "frames", "judging", "lab", "serve", "spark", "watch")
+@pytest.mark.extra("browse", "coverage", "frames", "judging", "lab", "serve", "spark", "watch")
 def test_the_page_of_commands_is_what_the_help_tells() -> None:
     if page() != SCRIPT.page():
         pytest.fail(f"docs/commands.md is not what the help tells; make it again: {SCRIPT.REMAKE}")
@@ -123,7 +123,7 @@ def test_the_page_has_the_options_of_every_command() -> None:
     assert {"--debug", "--version", "--help", "-h"} <= set(re.findall(r"`(-[^`]+)`", section("dedup")))
 
 
-@pytest.mark.extra("browse", "frames", "judging", "lab", "serve", "spark", "watch")
+@pytest.mark.extra("browse", "coverage", "frames", "judging", "lab", "serve", "spark", "watch")
 def test_the_page_has_every_variable_that_the_code_reads() -> None:
     sources = "\n".join(path.read_text("utf-8") for path in (ROOT / "dedup").rglob("*.py"))
     read = set(re.findall(r"environ(?:\.get\(|\[)[\"'](\w+)[\"']", sources))
@@ -192,13 +192,13 @@ def wrong(words: list[str]) -> list[str]:
     return unknown
 
 
-@pytest.mark.extra("browse", "frames", "judging", "lab", "serve", "spark", "watch")
+@pytest.mark.extra("browse", "coverage", "frames", "judging", "lab", "serve", "spark", "watch")
 @each("name", PAGES)
 def test_every_command_and_option_that_a_page_tells_to_type_exists(name: str) -> None:
     assert mistakes((ROOT / name).read_text("utf-8")) == []
 
 
-@pytest.mark.extra("browse", "frames", "judging", "lab", "serve", "spark", "watch")
+@pytest.mark.extra("browse", "coverage", "frames", "judging", "lab", "serve", "spark", "watch")
 def test_the_check_of_the_pages_sees_what_is_not_there() -> None:
     good = (
         "    dedup load x.csv --map a=b -m c=d   # --no such\n`dedup judge pairs`, `db url\\|start`\n"

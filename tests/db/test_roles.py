@@ -402,6 +402,7 @@ COUNTER = [
     *(["marks"], ["matches"], ["stories"], ["pin", "list"], ["runs"], ["db", "url"]),
     ["export", "stories", "news.sqlite"],
     ["changes"],
+    *(["origins"], ["outlets"], ["outlets", "export"], ["outlets", "propose"]),
 ]
 ANALYST = [*COUNTER, ["common"], ["quotes"]]
 SCRAPER = [
@@ -448,6 +449,7 @@ OWNER = [
     ["pin", "set", "a1", "a2", "similar"],
     ["common", "pin", "A sentence of some words.", "--always"],
     ["settings", "set", "bands=16"],
+    ["outlets", "set", "Courier", "--family", "Roe"],
     ["uninstall", "--yes"],
 ]
 
@@ -497,7 +499,7 @@ def test_a_role_can_write_what_it_is_for(
         assert dd.verify().right
 
 
-@pytest.mark.extra("browse", "frames", "spark")
+@pytest.mark.extra("browse", "coverage", "frames", "spark")
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("role", [role for role in EVERYONE if any(c in READS for c in allowed(role))])
 def test_a_role_can_read_what_it_is_for(
@@ -542,7 +544,7 @@ MORE = [
 """Other commands that some role may not run."""
 
 
-@pytest.mark.extra("browse", "frames", "spark")
+@pytest.mark.extra("browse", "coverage", "frames", "spark")
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("role", EVERYONE)
 def test_a_refusal_names_who_may_and_the_grant_that_gives_it(
@@ -591,7 +593,7 @@ def clear(folder: Path) -> None:
             path.unlink()
 
 
-@pytest.mark.extra("browse", "frames", "judging", "lab", "serve", "spark", "watch")
+@pytest.mark.extra("browse", "coverage", "frames", "judging", "lab", "serve", "spark", "watch")
 def test_every_command_of_a_corpus_says_who_may_run_it() -> None:
     def commands(group: object, before: tuple[str, ...] = ()) -> Iterator[str]:
         for name, command in group.commands.items():  # type: ignore[attr-defined]
