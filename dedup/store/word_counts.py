@@ -83,6 +83,6 @@ def forget_words(cursor: Cursor) -> None:
 
 
 def load_counts(cursor: Cursor, words: Collection[str]) -> WordCounts:
-    """Return the counts of words, none of which has a space."""
+    """Return the counts of words; a word has no space."""
     found = dict(cursor.execute(_sql("counts"), {"words": " ".join(words)}).fetchall())
     return WordCounts(found.pop("", 0), found)

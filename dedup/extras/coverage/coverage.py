@@ -12,7 +12,7 @@ from dedup.base.answer import Answer
 from dedup.base.times import Time
 from dedup.db.database import Cursor, Database
 from dedup.extras.coverage import finding
-from dedup.extras.coverage.finding import Asked, Found, Rarity
+from dedup.extras.coverage.finding import AskedText, FoundArticle, Rarity
 from dedup.extras.coverage.shared import Mentions, Shared
 from dedup.extras.coverage.sources import asked_for
 
@@ -93,7 +93,9 @@ def coverage(
     return Coverage(source_id, since, until, groups)
 
 
-def _grouped(cursor: Cursor, asked: Asked, found: list[Found], rarity: Rarity) -> tuple[ToldOrigin, ...]:
+def _grouped(
+    cursor: Cursor, asked: AskedText, found: list[FoundArticle], rarity: Rarity
+) -> tuple[ToldOrigin, ...]:
     similar = finding.similar_to(cursor, asked)
     origins = finding.origins_of(cursor, {one.story for one in found})
     own = Mentions(asked.read)

@@ -1,4 +1,4 @@
-"""Finds the articles whose words are most like those of a text, in other words too.
+"""Finds the articles that share the most, and the rarest, words with a text.
 
 The score is the cosine of two TF-IDF vectors. A word that occurs n times weighs
 (1 + ln n) · ln((S + 1) / (c + 1)), where c of S sampled articles have the word (`word_counts.py`). The index
@@ -49,7 +49,7 @@ _INDEXES = {"enable_indexscan": "on", "enable_indexonlyscan": "on"}
 Vector = Mapping[str, float]  # Word -> weight
 
 
-class Window(NamedTuple):
+class TimeWindow(NamedTuple):
     """A range of time; `until` is the first moment after it."""
 
     since: datetime
@@ -57,7 +57,7 @@ class Window(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedText:
     """A text to compare with the corpus, and the article it belongs to."""
 
     words: Counter[str]
@@ -68,7 +68,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundArticle:
     """A stored article with its score."""
 
     id: int
@@ -89,34 +89,34 @@ def begin(cursor: Cursor) -> None:
         raise InputError(f"the words of articles are not counted yet: run `{command}`")
 
 
-def asked_article(cursor: Cursor, source_id: str) -> Asked:
+def asked_article(cursor: Cursor, source_id: str) -> AskedText:
     """Return a stored article. Raises NotFoundError."""
     row = cursor.execute(_sql("asked"), {"source_id": source_id}).fetchone()
     if row is None:
         raise NotFoundError.of(source_id)
     id, title, text, html, known_at, story = row
     read = extract_text(text or "", html)[:TEXT_CHARACTERS]
-    return Asked(words_of(title, read), f"{title or ''}\n{read}", id, known_at, story)
+    return AskedText(words_of(title, read), f"{title or ''}\n{read}", id, known_at, story)
 
 
-def asked_text(text: str) -> Asked:
-    return Asked(words_of(None, text), text[:TEXT_CHARACTERS])
+def asked_text(text: str) -> AskedText:
+    return AskedText(words_of(None, text), text[:TEXT_CHARACTERS])
 
 
-def around(moment: datetime | None, days: int) -> Window | None:
+def around(moment: datetime | None, days: int) -> TimeWindow | None:
     """Return the window of whole days around a moment; None without a moment."""
     if moment is None:
         return None
     first = datetime.combine(moment.astimezone(UTC).date(), datetime.min.time(), UTC)
     try:
-        return Window(first - timedelta(days=days), first + timedelta(days=days + 1))
+        return TimeWindow(first - timedelta(days=days), first + timedelta(days=days + 1))
     except OverflowError:
         raise InputError(f"{moment:%Y-%m-%d} is too early or too late for a window of days") from None
 
 
 def find(
-    cursor: Cursor, asked: Asked, *, without: Collection[int] = (), window: Window | None = None
-) -> tuple[list[Found], Rarity]:
+    cursor: Cursor, asked: AskedText, *, without: Collection[int] = (), window: TimeWindow | None = None
+) -> tuple[list[FoundArticle], Rarity]:
     """Return the candidates, best first, and the rarity of their words. `without`: ids to leave out."""
     counts = word_counts.load_counts(cursor, asked.words.keys())
     rarity = Rarity(counts, asked.words)
@@ -138,7 +138,7 @@ def find(
     return score(cursor, asked, [id for (id,) in rows])
 
 
-def score(cursor: Cursor, asked: Asked, ids: Sequence[int]) -> tuple[list[Found], Rarity]:
+def score(cursor: Cursor, asked: AskedText, ids: Sequence[int]) -> tuple[list[FoundArticle], Rarity]:
     """Return these articles, best first, and the rarity of their words."""
     values = {"ids": bigints(ids), "characters": TEXT_CHARACTERS}
     rows = cursor.execute(_sql("texts"), values).fetchall()
@@ -148,7 +148,7 @@ def score(cursor: Cursor, asked: Asked, ids: Sequence[int]) -> tuple[list[Found]
     rarity = Rarity(word_counts.load_counts(cursor, every), every)
     wanted = weigh(asked.words, rarity)
     found = [
-        Found(
+        FoundArticle(
             id, name, title, outlet, at, story, f"{title or ''}\n{text}", cosine(wanted, weigh(has, rarity))
         )
         for (id, name, title, outlet, at, story, *_), text, has in zip(rows, read, words, strict=True)
@@ -194,7 +194,7 @@ def choose(wanted: Vector, counts: WordCounts, articles: float) -> list[str]:
     return chosen
 
 
-def _articles_within(cursor: Cursor, window: Window | None) -> int:
+def _articles_within(cursor: Cursor, window: TimeWindow | None) -> int:
     """Return the approximate number of articles in a window, or in the corpus."""
     if window is None:
         return word_counts.estimated(cursor)
@@ -202,7 +202,7 @@ def _articles_within(cursor: Cursor, window: Window | None) -> int:
     return int(one_row(cursor, _sql("in_window"), values)[0])
 
 
-def _marks(window: Window) -> str:
+def _marks(window: TimeWindow) -> str:
     """Return a text query for the markers of the days of a window, or of the blocks of a long window."""
     first, last = window.since.date(), (window.until - timedelta(microseconds=1)).date()
     days = (last - first).days + 1
@@ -212,7 +212,7 @@ def _marks(window: Window) -> str:
     return " | ".join(f"''{mark(one)}''" for one in marks)
 
 
-def story_of(cursor: Cursor, asked: Asked) -> dict[int, datetime | None]:
+def story_of(cursor: Cursor, asked: AskedText) -> dict[int, datetime | None]:
     """Return the articles of the story of a stored article, with their times if known."""
     if asked.story is None:
         return {}
@@ -220,7 +220,7 @@ def story_of(cursor: Cursor, asked: Asked) -> dict[int, datetime | None]:
     return dict(cursor.execute(_sql("story"), values).fetchall())
 
 
-def similar_to(cursor: Cursor, asked: Asked) -> set[int]:
+def similar_to(cursor: Cursor, asked: AskedText) -> set[int]:
     """Return the originals that are similar to the original of a stored article."""
     if asked.story is None:
         return set()

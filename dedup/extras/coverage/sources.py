@@ -10,7 +10,7 @@ from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.db.database import Cursor, Database
 from dedup.extras.coverage import finding
-from dedup.extras.coverage.finding import Asked, Found
+from dedup.extras.coverage.finding import AskedText, FoundArticle
 from dedup.store.stories import delay_between
 
 # The shares were measured on 1,096 articles rewritten by machines, and on news of the same events.
@@ -46,7 +46,7 @@ def sources(
     return [_source(one) for one in found[:limit] if one.score > 0]
 
 
-def asked_for(cursor: Cursor, source_id: str | None, text: str | None) -> Asked:
+def asked_for(cursor: Cursor, source_id: str | None, text: str | None) -> AskedText:
     """Return the article or text of a question. Raises InputError: not exactly one of the two is given."""
     if (source_id is None) == (text is None):
         raise InputError("give the source_id of an article, or a text")
@@ -57,7 +57,7 @@ def asked_for(cursor: Cursor, source_id: str | None, text: str | None) -> Asked:
     return finding.asked_article(cursor, checks.text("source_id", source_id))
 
 
-def _later_copies(cursor: Cursor, asked: Asked) -> list[int]:
+def _later_copies(cursor: Cursor, asked: AskedText) -> list[int]:
     """Return the copies that came after an article, so that it cannot be made of them."""
     times = finding.story_of(cursor, asked)
     return [
@@ -65,5 +65,5 @@ def _later_copies(cursor: Cursor, asked: Asked) -> list[int]:
     ]
 
 
-def _source(found: Found) -> TextSource:
+def _source(found: FoundArticle) -> TextSource:
     return TextSource(found.source_id, found.score, found.title, found.publication, found.known_at)

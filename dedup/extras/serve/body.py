@@ -55,7 +55,7 @@ def value_of(body: bytes, what: str) -> Any:
 
 
 def text_of(body: bytes) -> str:
-    """Return the text in a JSON object; raise RefusedError if there is none."""
+    """Return the text in a JSON object; raise RefusedError without one."""
     content = value_of(body, "body")
     text = content.get("text") if isinstance(content, dict) else None
     if not isinstance(text, str) or not text.strip():
