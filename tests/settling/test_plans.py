@@ -15,7 +15,7 @@ import pytest
 
 from dedup.api.deduplicator import Deduplicator
 from dedup.db.arrays import bigints
-from dedup.db.database import Cursor, Database, hold_settle_lock
+from dedup.db.database import Cursor, Database, hold_settle_lock, one_row
 from dedup.settling import hook, segments
 from dedup.settling.backfill import backfill
 from dedup.settling.lookup import lookup
@@ -407,6 +407,5 @@ def test_what_represents_a_story_is_found_among_its_articles_alone(large: Databa
     for query in queries:
         with rolled_back(large) as cursor:
             believe(cursor, statistics)
-            row = cursor.execute(f"EXPLAIN (ANALYZE, TIMING off, FORMAT json) {query}".encode()).fetchone()
-            assert row is not None
-            assert rows_through(row[0][0]["Plan"]) < 100, query
+            plan = one_row(cursor, f"EXPLAIN (ANALYZE, TIMING off, FORMAT json) {query}".encode())[0]
+            assert rows_through(plan[0]["Plan"]) < 100, query
