@@ -20,7 +20,7 @@ from dedup.extras.coverage.sources import asked_for
 DAYS = 7
 MOST_DAYS = 3_660
 ARTICLES = 20  # Default number of articles in an answer
-MOST_ARTICLES = finding.CANDIDATES
+MOST_ARTICLES = finding.MOST_ARTICLES
 # Articles below this score share hardly more than a subject: no article of 47 events read by hand was below.
 MIN_SCORE = 0.05
 

@@ -18,7 +18,7 @@ CAUTION = (
     "a high score is no proof: with the score that finds 80 % of rewrites,"
     " 28 to 56 % of independent reports of one event are found too"
 )
-MOST_SOURCES = finding.CANDIDATES  # Maximum number of articles in an answer
+MOST_SOURCES = finding.MOST_ARTICLES  # Maximum number of articles in an answer
 SOURCES = 10  # Default number; 99 % of originals were among the first five
 
 
