@@ -29,7 +29,9 @@ MARK = "zanzibarium"
 
 CALLS = {
     "changes": "SELECT * FROM dedup.changes()",
+    "independent_origins": "SELECT dedup.independent_origins(ARRAY(SELECT id FROM dedup.mark))",
     "journal_triggers": "SELECT dedup.journal_triggers()",
+    "origins": "SELECT * FROM dedup.origins(ARRAY(SELECT id FROM dedup.mark))",
     "text_hash": "SELECT dedup.text_hash('a text that the caller gives')",
 }
 """The functions that a counter may call, and a call of each."""
