@@ -233,6 +233,11 @@ def _variables() -> str:
             f"The token that clients of `{PROGRAM} serve` have to send, without `--token-file`.",
         ),
         (
+            _code(["DEDUP_MCP_TOKEN"]),
+            "",
+            f"The token that clients of `{PROGRAM} mcp --http` have to send, without `--token-file`.",
+        ),
+        (
             _code(["DEDUP_BROWSE_TOKEN"]),
             "",
             f"The token that is entered once for the pages of `{PROGRAM} browse`, without `--token-file`.",

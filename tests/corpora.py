@@ -136,13 +136,13 @@ def answer(database: AnyDatabase) -> Answer:
     """Return the marks, pairs and common sentences in the database."""
     with database.transaction() as cursor:
         marks = cursor.execute(EXPORTED("marks", conditions="true", kept=""), {"limit": None}).fetchall()
-        pairs = cursor.execute(EXPORTED("matches")).fetchall()
+        pairs = cursor.execute(EXPORTED("matches", delay="NULL")).fetchall()
         common = cursor.execute(
             "SELECT sentence_hash, effective_stories FROM dedup.common_sentence"
         ).fetchall()
     return Answer(
         {row[0]: (row[1], row[2], row[3], row[4]) for row in marks},
-        {(row[0], row[1]): tuple(row[2:]) for row in pairs},
+        {(row[0], row[1]): tuple(row[2:-1]) for row in pairs},
         dict(common),
     )
 

@@ -15,7 +15,7 @@ MAY: Mapping[str, tuple[Role, ...]] = {
     **dict.fromkeys(("removable", "export panel", "export network"), _MARKS),
     **dict.fromkeys(("origins", "outlets", "outlets export", "outlets propose"), _MARKS),
     **dict.fromkeys(("common", "quotes", "sources", "coverage"), _WORDS),
-    **dict.fromkeys(("show", "explain", "versions", "report", "browse"), _TEXTS),
+    **dict.fromkeys(("show", "explain", "versions", "report", "browse", "mcp"), _TEXTS),
     **dict.fromkeys(("credits", "agencies", "corrections"), _TEXTS),
     **dict.fromkeys(("status", "metrics", "settings", "attachments", "export corpus"), _TEXTS),
     **dict.fromkeys(("check", "watch"), ("scraper", "worker")),

@@ -594,7 +594,7 @@ def clear(folder: Path) -> None:
             path.unlink()
 
 
-@pytest.mark.extra("browse", "coverage", "frames", "judging", "lab", "serve", "spark", "watch")
+@pytest.mark.extra("browse", "coverage", "frames", "judging", "lab", "mcp", "serve", "spark", "watch")
 def test_every_command_of_a_corpus_says_who_may_run_it() -> None:
     def commands(group: object, before: tuple[str, ...] = ()) -> Iterator[str]:
         for name, command in group.commands.items():  # type: ignore[attr-defined]
