@@ -12,15 +12,11 @@ from dedup.base.answer import Answer
 from dedup.base.times import Time
 from dedup.db.database import Cursor, Database
 from dedup.extras.coverage import finding
+from dedup.extras.coverage.defaults import ARTICLES, DAYS, MOST_ARTICLES, MOST_DAYS
 from dedup.extras.coverage.finding import AskedText, FoundArticle, Rarity
 from dedup.extras.coverage.shared import Mentions, Shared
 from dedup.extras.coverage.sources import asked_for
 
-# News of an event is mostly printed within days; weeklies follow within a week.
-DAYS = 7
-MOST_DAYS = 3_660
-ARTICLES = 20  # Default number of articles in an answer
-MOST_ARTICLES = finding.MOST_ARTICLES
 # Articles below this score share hardly more than a subject: no article of 47 events read by hand was below.
 MIN_SCORE = 0.05
 

@@ -38,7 +38,6 @@ POSTINGS = 20_000
 EACH = 5_000  # Maximum number of entries read per word, as counts may be old
 # Candidates that are read and scored, at most. 99.2 % of originals were among the first 40 by shared words.
 CANDIDATES = 60
-MOST_ARTICLES = 40  # Maximum number of articles in an answer
 STORY = 1_000  # Maximum number of copies of a story that are considered
 READ_SECONDS = 10.0  # Time limit per statement
 MARKED_DAYS = 40  # Maximum number of days of a window that are looked up day by day, and not in blocks

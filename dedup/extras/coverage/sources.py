@@ -10,16 +10,9 @@ from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.db.database import Cursor, Database
 from dedup.extras.coverage import finding
+from dedup.extras.coverage.defaults import CAUTION, MOST_ARTICLES, SOURCES
 from dedup.extras.coverage.finding import AskedText, FoundArticle
 from dedup.store.stories import delay_between
-
-# The shares were measured on 1,096 articles rewritten by machines, and on news of the same events.
-CAUTION = (
-    "a high score is no proof: with the score that finds 80 % of rewrites,"
-    " 28 to 56 % of independent reports of one event are found too"
-)
-MOST_SOURCES = finding.MOST_ARTICLES  # Maximum number of articles in an answer
-SOURCES = 10  # Default number; 99 % of originals were among the first five
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +31,7 @@ def sources(
     database: Database, source_id: str | None, text: str | None = None, *, limit: int = SOURCES
 ) -> list[TextSource]:
     """Return stored articles that an article or a text may be made of, best first; see `Deduplicator`."""
-    checks.whole_number("limit", limit, 1, MOST_SOURCES)
+    checks.whole_number("limit", limit, 1, MOST_ARTICLES)
     with database.transaction(seconds=finding.READ_SECONDS) as cursor:
         finding.begin(cursor)
         asked = asked_for(cursor, source_id, text)

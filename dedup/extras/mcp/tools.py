@@ -16,7 +16,7 @@ from dedup.base.article import Article
 from dedup.base.errors import InputError, NotFoundError
 from dedup.base.times import parse_time
 from dedup.base.verdict import StatusName
-from dedup.extras.coverage.sources import CAUTION
+from dedup.extras.coverage.defaults import CAUTION
 
 ITEMS = 50  # Maximum number of items in a list of an answer
 LABEL_CHARACTERS = 1_000  # Maximum length of a title, a sentence, or any other value of an answer

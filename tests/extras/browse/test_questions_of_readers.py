@@ -134,9 +134,10 @@ def test_the_library_is_answered_as_for_the_owner(doors: Doors, name: str) -> No
 
 
 IDLE = [
-    *(f"SELECT ON dedup.{name}" for name in ("fingerprint_bulk", "compared_version", "quoted_sentence")),
+    *(f"SELECT ON dedup.{name}" for name in ("fingerprint_bulk", "compared_version", "compared_copy")),
     *(f"SELECT ON dedup.{name}" for name in ("journal", "journal_mark", "journal_deleted")),
-    *(f"SELECT ON dedup.{name}" for name in ("credit_unread", "feed")),
+    *(f"SELECT ON dedup.{name}" for name in ("quoted_sentence", "word_count", "credit_unread")),
+    *(f"SELECT ON dedup.{name}" for name in ("correction_phrase", "feed")),
     "EXECUTE ON FUNCTION dedup.changes(text,integer)",
     "EXECUTE ON FUNCTION dedup.journal_triggers()",
     *(f"EXECUTE ON FUNCTION dedup.{name}(bigint[])" for name in ("origins", "independent_origins")),

@@ -15,8 +15,7 @@ from dedup.base.errors import InputError, NotFoundError
 from dedup.base.words import counted, line
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, corpus, moment
-from dedup.extras.coverage.coverage import ARTICLES, DAYS, MOST_ARTICLES, MOST_DAYS
-from dedup.extras.coverage.sources import CAUTION, MOST_SOURCES, SOURCES
+from dedup.extras.coverage.defaults import ARTICLES, CAUTION, DAYS, MOST_ARTICLES, MOST_DAYS, SOURCES
 
 MOST_BYTES = 1_000_000  # Maximum size of a file; only the first 50,000 characters are compared
 _Answer = TypeVar("_Answer")
@@ -28,7 +27,7 @@ def sources(
     given: Annotated[
         str, Argument(metavar="ID|FILE", help="Id of an article, or a file with a text; `-` is stdin.")
     ],
-    limit: Annotated[int, Option(min=1, max=MOST_SOURCES, help="Maximum number of articles.")] = SOURCES,
+    limit: Annotated[int, Option(min=1, max=MOST_ARTICLES, help="Maximum number of articles.")] = SOURCES,
     json: JsonOption = False,
 ) -> None:
     """List the stored articles that a text may be made of, best first, as when a machine rewrote it.
