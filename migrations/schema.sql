@@ -3055,10 +3055,13 @@ SELECT a.id,
     a.kept,
     a.byline,
     a.correction,
-    r.story_id,
+    o.id AS story_id,
     o.source_id AS story_source_id
-   FROM ((dedup.story_representative r
-     JOIN dedup.article o ON ((o.id = r.story_id)))
+   FROM ((dedup.article o
+     CROSS JOIN LATERAL ( SELECT story_representative.latest_id
+           FROM dedup.story_representative
+          WHERE (story_representative.story_id = o.id)
+         OFFSET 0) r)
      CROSS JOIN LATERAL ( SELECT marked_article.id,
             marked_article.source_id,
             marked_article.url,

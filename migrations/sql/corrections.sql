@@ -225,9 +225,10 @@ SELECT a.id, a.source_id, a.url, a.title, a.publication, a.published_at, a.added
        coalesce(a.text, (SELECT t.text FROM dedup.article_text t WHERE t.article_id = a.id)
            COLLATE "default") AS text,
        a.status, a.stale, a.score, a.reason, a.marked_at, a.archived, a.kept, a.byline, a.correction,
-       r.story_id, o.source_id AS story_source_id
-FROM dedup.story_representative r
-JOIN dedup.article o ON o.id = r.story_id
+       o.id AS story_id, o.source_id AS story_source_id
+FROM dedup.article o
+-- OFFSET 0 keeps the look-ups in this order: in a join the planner may begin with all stories.
+CROSS JOIN LATERAL (SELECT latest_id FROM dedup.story_representative WHERE story_id = o.id OFFSET 0) AS r
 CROSS JOIN LATERAL (SELECT * FROM dedup.marked_article WHERE id = r.latest_id OFFSET 0) AS a;
 COMMENT ON VIEW dedup.current_article IS 'The latest article of each story, a correction if there is one (docs/semantics.md, section 12). Use it instead of canonical_article to read the text that stands.';
 COMMENT ON COLUMN dedup.current_article.id IS 'article.id.';

@@ -21,7 +21,7 @@ QUERIES: dict[str, dict[str, str]] = {
     "/outlets": DAYS,
     "/judge": {"kind": "picked"},
     "/story": {"id": STORM},
-    "/article": {"id": UPDATE},
+    **dict.fromkeys(("/article", "/coverage", "/sources"), {"id": UPDATE}),
     "/compare": {"a": STORM, "b": UPDATE},
     "/outlet": {"publication": "Newsbasket", **DAYS},
     "/copied": {"copier": "Newsbasket", "original": "Vantage", **DAYS},
