@@ -71,6 +71,7 @@ QUOTE = {
     **columns("outlets", "stories", "articles", "common", "speech"),
     **columns("source_id", "publication", "appeared_at", "counted_at"),
 }
+TOLD = columns("title", "publication", "published_at", source_id="id")
 PARTNER = columns("publication", "copies", median_delay_seconds="median_delay", first_unknown="undated")
 
 
@@ -187,6 +188,12 @@ TABLES: Mapping[str, tuple[PageTable, ...]] = {
     ),
     "/sentence": tables(lambda dd, given: dd.browsing.sentence(hash_of(given["hash"])), articles=ARTICLE),
     "/quotes": (paged(lambda dd, given: quotes_of(dd, given, PAGE_ROWS), "quotes", QUOTE),),
+    "/coverage": tables(
+        lambda dd, given: dd.coverage(id_of(given["id"])), articles={**TOLD, **columns("relation", "score")}
+    ),
+    "/sources": tables(
+        lambda dd, given: dd.sources(id_of(given["id"])), sources=({**TOLD, **columns("score")}, tuple)
+    ),
     "/quote": tables(lambda dd, given: dd.browsing.quote(hash_of(given["hash"])), articles=ARTICLE),
     "/judge": (
         *tables(

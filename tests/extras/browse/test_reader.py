@@ -21,7 +21,7 @@ QUERIES: dict[str, dict[str, str]] = {
     "/outlets": DAYS,
     "/judge": {"kind": "picked"},
     "/story": {"id": STORM},
-    **dict.fromkeys(("/article", "/coverage", "/sources"), {"id": UPDATE}),
+    **{path: {"id": UPDATE} for path in ("/article", "/coverage", "/sources")},
     "/compare": {"a": STORM, "b": UPDATE},
     "/outlet": {"publication": "Newsbasket", **DAYS},
     "/copied": {"copier": "Newsbasket", "original": "Vantage", **DAYS},

@@ -78,7 +78,9 @@ def test_every_table_that_is_offered_is_there_in_both_forms(reading: Browser, li
 
 def test_csv_and_json_have_the_same_rows(reading: Browser) -> None:
     for path, of in TABLES.items():
-        query = {"/story": {"id": DAM}, "/article": {"id": DAM}, "/": DAYS, "/outlets": DAYS}.get(path, {})
+        query = {"/": DAYS, "/outlets": DAYS}.get(path, {})
+        if path in ("/story", "/article", "/coverage", "/sources"):
+            query = {"id": DAM}
         if path in ("/compare", "/sentence", "/quote", "/copied", "/outlet"):
             continue
         for table in of:
