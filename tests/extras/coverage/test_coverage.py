@@ -12,7 +12,7 @@ import pytest
 from dedup import Article, Deduplicator
 from dedup.base.errors import RightsError
 from dedup.db.database import Database
-from dedup.extras.coverage import coverage, finding, sources
+from dedup.extras.coverage import defaults, finding
 from dedup.extras.coverage.finding import Rarity, around
 from dedup.extras.coverage.shared import Mentions
 from dedup.store.word_counts import WordCounts
@@ -54,7 +54,7 @@ def test_articles_of_the_event_are_grouped_by_origin(newsroom: Deduplicator) -> 
     assert told["copy"] == ("outlet", "Courier", "copy"), "a copy has the origin of its original"
     assert told["rewrite"] == ("outlet", "Blog", "other words")
     assert "last year" not in told, "it is outside the window"
-    assert (found.since, found.until) == around(datetime(2026, 3, 10, 6, tzinfo=UTC), coverage.DAYS)
+    assert (found.since, found.until) == around(datetime(2026, 3, 10, 6, tzinfo=UTC), defaults.DAYS)
     assert "last year" in {one.id for one in newsroom.coverage("storm", days=400).articles}
     assert newsroom.coverage("storm", days=0).articles[0].id == "copy"
     assert newsroom.coverage("storm", limit=1).articles[0].id == "copy"
@@ -95,8 +95,8 @@ def test_a_pending_article_is_not_compared(filled: Filled) -> None:
 
 def test_the_defaults_of_the_library_are_those_of_the_extra() -> None:
     given = inspect.signature(Deduplicator.coverage).parameters
-    assert (given["days"].default, given["limit"].default) == (coverage.DAYS, coverage.ARTICLES)
-    assert inspect.signature(Deduplicator.sources).parameters["limit"].default == sources.SOURCES
+    assert (given["days"].default, given["limit"].default) == (defaults.DAYS, defaults.ARTICLES)
+    assert inspect.signature(Deduplicator.sources).parameters["limit"].default == defaults.SOURCES
 
 
 def test_the_commands_list_articles(newsroom: Deduplicator, dedup: Dedup, tmp_path: Path) -> None:
