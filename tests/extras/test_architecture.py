@@ -47,7 +47,7 @@ def test_components_of_pages_know_no_database_and_no_command_line(name: str) -> 
 HTTP = ("dedup.extras.serve.app", "dedup.extras.serve.server", "starlette", "uvicorn", "h11", "anyio")
 
 
-OF_HTTP = r"extras/(serve|browse)/(?!commands)"
+OF_HTTP = r"extras/(serve|browse|mcp)/(?!commands)"
 
 
 @each("name", [name for name in NAMES if not re.match(OF_HTTP, name) and name not in OF_CLI])
