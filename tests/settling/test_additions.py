@@ -23,6 +23,8 @@ from tests import attached
 from tests.corpora import article, code, deduplicator, load, sentence, settle, window
 from tests.db.test_roles import Names, granted, names, run, url_of
 
+pytestmark = pytest.mark.long("dedup", "migrations")
+
 __all__ = ["granted", "names", "run"]
 
 BODY = [code(number) for number in range(20, 28)]

@@ -12,6 +12,8 @@ from dedup.base.errors import InputError
 from dedup.db.database import Database
 from tests.corpora import sql
 
+pytestmark = pytest.mark.long("dedup", "migrations")
+
 BODY = "The ferry to the islands ran {0} minutes late on Monday, and nobody at the pier of {0} knew why. " * 9
 
 NOTES = {

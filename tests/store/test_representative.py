@@ -17,6 +17,8 @@ from dedup.cli import main
 from dedup.db.database import Database
 from tests.corpora import rows, sql, text, window
 
+pytestmark = pytest.mark.long("dedup", "migrations")
+
 ADDED = datetime(2024, 3, 10, tzinfo=UTC)
 NOTE = "\n\nCorrection: nine."
 TIMES = (

@@ -20,6 +20,8 @@ from tests.cli.conftest import Dedup
 from tests.db.test_roles import Names, granted, names, url_of
 from tests.extras.coverage.conftest import REWRITTEN, STORM, Filled
 
+pytestmark = pytest.mark.long("dedup", "migrations")
+
 __all__ = ["granted", "names"]  # fixtures
 
 

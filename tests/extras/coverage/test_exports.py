@@ -20,6 +20,8 @@ from dedup.db.database import Database
 from tests.cli.conftest import Dedup, dedup
 from tests.corpora import text, window
 
+pytestmark = pytest.mark.long("dedup", "migrations")
+
 __all__ = ["dedup"]
 
 HOSTILE = 'Evil "<&>\x1b\ufffe\n=1+1'

@@ -20,6 +20,8 @@ from dedup.extras.coverage.origins import CountedOrigin, Origins
 from dedup.extras.coverage.outlets import Outlet
 from tests.corpora import START, article, rows, text, window
 
+pytestmark = pytest.mark.long("dedup", "migrations")
+
 DAY = START.date().isoformat()
 
 

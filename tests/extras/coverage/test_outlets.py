@@ -20,6 +20,8 @@ from dedup.extras.coverage.outlets import Outlet, read_csv
 from tests.corpora import text, window
 from tests.loops import each
 
+pytestmark = pytest.mark.long("dedup", "migrations")
+
 Run = Callable[..., tuple[int, str, str]]
 
 

@@ -31,6 +31,8 @@ from dedup.extras.serve.limits import Limits
 from dedup.extras.serve.sockets import bind
 from tests.files.feed_files import KEEPER, STORM
 
+pytestmark = pytest.mark.long("dedup", "migrations")
+
 SECONDS = 60
 TOKEN = b"0123456789abcdef0123"
 HOSTILE = (
