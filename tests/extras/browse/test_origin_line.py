@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from html import escape
 
+import pytest
+
 from dedup import Deduplicator
 from dedup.db.database import Database
 from dedup.extras.browse import report
 from tests.corpora import article, window
 from tests.extras.browse.conftest import Document, opened
+
+pytestmark = pytest.mark.long("dedup", "migrations")
 
 HOSTILE = "<script>alert(1)</script>"
 LINE = "AP, printed by 13 outlets; 1 origin"

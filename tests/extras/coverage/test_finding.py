@@ -24,6 +24,8 @@ from tests.attached import COLUMNS, news, owned
 from tests.conftest import empty
 from tests.extras.coverage.conftest import MUSEUM, REWRITTEN, STORM, Filled
 
+pytestmark = pytest.mark.long("dedup", "migrations")
+
 WORDS = [*"abcdefghij", "münchen", "straße", "37", "harbour", "storm"]
 texts = st.lists(
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(" ".join), min_size=2, max_size=12

@@ -10,6 +10,8 @@ from tests.extras.browse.conftest import Document, Opening, opening
 from tests.extras.coverage.conftest import REWRITTEN
 from tests.extras.serve.conftest import Serving, is_problem, serving
 
+pytestmark = pytest.mark.long("dedup", "migrations")
+
 __all__ = ["opening", "serving"]  # fixtures
 WORDS = ("Halvorsen", "never seen")  # words of texts, and no words of titles
 
