@@ -84,6 +84,10 @@ def make_verdict(source_id: str | None, mark: Mark, found: Sequence[Partner], un
     duplicate = mark.status is Status.DUPLICATE
     behind = Relation.DUPLICATE if duplicate else Relation.SIMILAR
     names = {article_id: order[1].decode() for order, article_id, _ in found}
+    # An article of a template may have thousands of partners, so only those that are shown become matches.
+    ranked = sorted(
+        (f for f in found if f[2].relation is behind), key=lambda f: (-f[2].scores.score, f[0][1])
+    )
     matches = (
         Match(
             names[article_id],
@@ -94,17 +98,15 @@ def make_verdict(source_id: str | None, mark: Mark, found: Sequence[Partner], un
             relation.scores.signature_jaccard,
             relation.scores.containment,
         )
-        for _, article_id, relation in found
-        if relation.relation is behind
+        for _, article_id, relation in ranked[:MATCHES_LIMIT]
     )
-    ranked = sorted(matches, key=lambda match: (-match.score, match.id.encode()))
     return Verdict(
         source_id,
         mark.status.value,
         names[mark.duplicate_of] if mark.duplicate_of is not None else None,
         mark.score,
         mark.reason,
-        tuple(ranked[:MATCHES_LIMIT]),
+        tuple(matches),
         unsettled,
     )
 
