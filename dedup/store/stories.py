@@ -41,6 +41,13 @@ def delay(at: str, first: str) -> str:
     )
 
 
+def representing(story: str, representative: Representative) -> str:
+    """Return SQL for the id of the article that represents a story. `story`: SQL for its original's id."""
+    if representative == "first":
+        return story
+    return f"(SELECT {representative}_id FROM dedup.story_representative WHERE story_id = {story})"
+
+
 def delay_between(at: datetime | None, first: datetime | None) -> timedelta | None:
     """Return the interval from `first` to `at`, both in UTC; None if a time or their order is unknown."""
     if at is None or first is None:
@@ -150,8 +157,8 @@ def story(cursor: Cursor, source_id: str) -> Story:
 def find_largest(cursor: Cursor, limit: int, representative: Representative = "first") -> list[StorySummary]:
     """Return the stories with the most copies, sorted by number of copies, then by source_id."""
     times = {"known": known("m"), "delay": delay("at", "top.first_at")}
-    values = {"limit": limit, "representative": representative}
-    rows = cursor.execute(_sql("largest", **times), values).fetchall()
+    statement = _sql("largest", representative=representing("top.id", representative), **times)
+    rows = cursor.execute(statement, {"limit": limit}).fetchall()
     first_words = find_first_words(cursor, ((shown, title) for _, shown, title, *_ in rows))
     return [
         StorySummary(

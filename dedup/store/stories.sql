@@ -15,10 +15,7 @@ WITH most AS MATERIALIZED (  -- ties are included; below, their source_ids decid
 SELECT top.source_id, shown.source_id, shown.title, shown.publication, top.copies, d.copied_by, top.first_at,
        CASE WHEN d.times_known THEN greatest(top.first_at, d.last_at) END, d.also_in, d.times_known
 FROM top CROSS JOIN LATERAL (
-    SELECT CASE %(representative)s WHEN 'latest' THEN latest_id WHEN 'fullest' THEN fullest_id ELSE first_id END AS id
-    FROM dedup.story_representative WHERE story_id = top.id OFFSET 0) AS r
-CROSS JOIN LATERAL (
-    SELECT source_id, title, publication FROM dedup.mark WHERE id = r.id OFFSET 0) AS shown
+    SELECT source_id, title, publication FROM dedup.mark WHERE id = ${representative} OFFSET 0) AS shown
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(DISTINCT publication ORDER BY publication)
                     FILTER (WHERE publication IS NOT NULL AND delay > interval '0'), '{}') AS copied_by,
@@ -41,9 +38,12 @@ WITH original AS (
     SELECT coalesce(k.duplicate_of, k.id) AS id
     FROM (SELECT id FROM dedup.mark WHERE source_id = %(source_id)s OFFSET 0) AS asked
     CROSS JOIN LATERAL (SELECT id, duplicate_of FROM dedup.article_mark WHERE id = asked.id OFFSET 0) AS k
-), origin AS MATERIALIZED (
-    SELECT o.kind, o.name FROM original
+), about AS MATERIALIZED (  -- read once, not for every article
+    SELECT o.kind, o.name, (SELECT source_id FROM dedup.mark WHERE id = r.latest_id) AS latest,
+           (SELECT source_id FROM dedup.mark WHERE id = r.fullest_id) AS fullest
+    FROM original
     CROSS JOIN LATERAL (SELECT kind, name FROM dedup.story_origin WHERE story_id = original.id OFFSET 0) AS o
+    CROSS JOIN LATERAL (SELECT * FROM dedup.story_representative WHERE story_id = original.id OFFSET 0) AS r
 ), told AS (
     SELECT id FROM original
     UNION ALL
@@ -51,11 +51,8 @@ WITH original AS (
     CROSS JOIN LATERAL (SELECT id FROM dedup.article_mark WHERE duplicate_of = original.id OFFSET 0) AS copy
 )
 SELECT m.source_id, m.title, m.publication, ${known}, m.status, m.stale, m.score, m.reason,
-       c.agencies, c.places, c.kinds, m.correction, p.outlet,
-       (SELECT source_id FROM dedup.mark WHERE id = r.latest_id), (SELECT source_id FROM dedup.mark WHERE id = r.fullest_id),
-       (SELECT kind FROM origin), (SELECT name FROM origin)
-FROM told CROSS JOIN LATERAL (SELECT * FROM dedup.mark WHERE id = told.id OFFSET 0) AS m
-CROSS JOIN (SELECT * FROM dedup.story_representative WHERE story_id = (SELECT id FROM original) OFFSET 0) AS r
+       c.agencies, c.places, c.kinds, m.correction, p.outlet, about.latest, about.fullest, about.kind, about.name
+FROM told CROSS JOIN about CROSS JOIN LATERAL (SELECT * FROM dedup.mark WHERE id = told.id OFFSET 0) AS m
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(agency ORDER BY agency), '{}') AS agencies,
            coalesce(array_agg(place ORDER BY agency), '{}') AS places,

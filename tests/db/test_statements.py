@@ -15,7 +15,7 @@ from dedup.db import statements
 from dedup.db.database import Database
 from dedup.db.statements import Statements
 from dedup.store.articles import body_sql, fields_sql, html_sql
-from dedup.store.stories import delay, known
+from dedup.store.stories import delay, known, representing
 
 FOLDER = Path(str(statements.FOLDER))
 FEATURES = sorted(
@@ -53,7 +53,10 @@ PARTS = {
     "store/fingerprints": {"table": "fingerprint", "html": html_sql("a")},
     "store/key_segments": {"table": "fingerprint"},
     "store/exports": {"conditions": "true", "kept": ", a.kept", "delay": delay(known("a"), known("b"))},
-    "store/stories": {"known": known("m"), "delay": delay("at", "top.first_at")},
+    "store/stories": {
+        **{"known": known("m"), "delay": delay("at", "top.first_at")},
+        "representative": representing("top.id", "latest"),
+    },
     "store/verdicts": {"fields": "a.id"},
 }
 """Parts of statements as the code passes them, or others of the same type."""

@@ -18,7 +18,7 @@ from dedup.base.verdict import Representative
 from dedup.db.connection import prefer_indexes
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.store.stories import delay, known
+from dedup.store.stories import delay, known, representing
 
 _sql = Statements("extras/frames/columns")
 
@@ -133,7 +133,7 @@ def page(
 ) -> bytes:
     """Return the statement that reads a page; the columns of the key come last."""
     parts = {"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": str(rows)}
-    parts["representative"] = f"{representative}_id"
+    parts["representative"] = representing("c.id", representative)
     if representative == "first":
         parts["shown"] = "(SELECT c.*)"  # faster than a look-up of the same row
     parts["pair_delay"] = delay(known("a"), known("o"))

@@ -107,8 +107,7 @@ CROSS JOIN LATERAL (
 
 -- name: shown
 -- Look up the article that represents the story `c`.
-(SELECT m.* FROM dedup.story_representative r
- CROSS JOIN LATERAL (SELECT * FROM dedup.mark WHERE id = r.${representative} OFFSET 0) AS m WHERE r.story_id = c.id)
+(SELECT * FROM dedup.mark WHERE id = ${representative} OFFSET 0)
 
 -- name: count_stories
 -- Count the stories.

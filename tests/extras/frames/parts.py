@@ -1,11 +1,11 @@
 """Parts of the extra's statements, with the types that the code passes, for `tests/db/test_statements.py`."""
 
-from dedup.store.stories import delay, known
+from dedup.store.stories import delay, known, representing
 
 PARTS = {
     "extras/frames/columns": {
         **{"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": "1"},
-        "representative": "latest_id",
+        "representative": representing("c.id", "latest"),
         **{"columns": "source_id", "key": "id", "source": "SELECT * FROM dedup.article"},
         "pair_delay": delay(known("a"), known("o")),
     },
