@@ -13,12 +13,13 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from threading import Event, Thread
 
-from dedup.base.errors import BusyError, DedupError
+from dedup.base.errors import BusyError, DedupError, InputError
 from dedup.base.folding import ACCENTS, LETTERS, folded
 from dedup.base.progress import Progress
-from dedup.base.schema import migration_lock
+from dedup.base.schema import migration_lock, program
 from dedup.db.connection import set_values
 from dedup.db.database import Cursor, Database, translate_errors
+from dedup.db.rendering import schema_of
 from dedup.db.statements import Statements
 
 _sql = Statements("store/word_index")
@@ -49,6 +50,9 @@ def _fold_in_sql() -> str:
 # The extension unaccent is not used: its function is not immutable, and some servers do not have it.
 FOLDED = _fold_in_sql()
 """SQL for the expression `{0}` without accents."""
+
+GIVEN = FOLDED.format("%(words)s::text")
+"""SQL for the parameter `words` of a search, without accents."""
 
 
 @cache
@@ -161,6 +165,13 @@ def index_is_complete(cursor: Cursor) -> bool | None:
     """Return whether the index is complete; None without an index."""
     row = cursor.execute(_sql("index_of_words"), {"index": INDEX}).fetchone()
     return bool(row[0]) if row else None
+
+
+def require_index(cursor: Cursor) -> None:
+    """Raise InputError if there is no complete index."""
+    if not index_is_complete(cursor):
+        command = f"{program(schema_of(cursor))} init --search"
+        raise InputError(f"words cannot be searched yet: run `{command}` to make the index")
 
 
 @contextmanager

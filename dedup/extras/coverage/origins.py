@@ -10,19 +10,16 @@ from typing import Any
 from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError, NotFoundError
-from dedup.base.schema import program
 from dedup.base.words import counted, line
 from dedup.db.database import Database
-from dedup.db.rendering import schema_of
 from dedup.db.statements import Statements
 from dedup.store.stories import StoryOrigin, known
-from dedup.store.word_index import FOLDED, WORDS, index_is_complete
+from dedup.store.word_index import GIVEN, WORDS, require_index
 
 _sql = Statements("extras/coverage/origins")
 
 LISTED = 100  # Default maximum number of origins in an answer; all are counted
 LABEL_CHARACTERS = 300  # Maximum length of a name in an answer; a cut name ends with …
-GIVEN = FOLDED.format("%(words)s::text")  # SQL: the words without accents, as in the index
 FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
 LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
 
@@ -87,9 +84,7 @@ def origins(
                 raise NotFoundError.of(missing[0])
             among = _sql("named")
         elif words is not None:
-            if not index_is_complete(cursor):
-                command = f"{program(schema_of(cursor))} init --search"
-                raise InputError(f"words cannot be searched yet: run `{command}` to make the index")
+            require_index(cursor)
             among = _sql("with_words", indexed=WORDS, words=GIVEN)
         else:
             among = _sql("whole")

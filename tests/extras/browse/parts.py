@@ -1,6 +1,6 @@
 """Parts of the extra's statements, with the types that the code passes, for `tests/db/test_statements.py`."""
 
-from dedup.extras.browse.questions import counting, search
+from dedup.extras.browse.questions import counting
 from dedup.extras.browse.questions.reading import LABEL
 from dedup.store import word_index
 from dedup.store.stories import delay, known
@@ -19,7 +19,7 @@ PARTS = {
         "column": "url",
         "condition": "true",
         "indexed": word_index.WORDS,
-        "words": search.GIVEN,
+        "words": word_index.GIVEN,
         "order": "carriers",
         "only": "true",
         "label": LABEL.format("other"),

@@ -1,8 +1,7 @@
 """Parts of the extra's statements, as its code passes them."""
 
-from dedup.extras.coverage.origins import GIVEN
 from dedup.store.stories import known
-from dedup.store.word_index import FOLDED, WORDS
+from dedup.store.word_index import FOLDED, GIVEN, WORDS
 
 PARTS = {
     "extras/coverage/origins": {

@@ -16,25 +16,23 @@ from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.folding import folded
-from dedup.base.schema import program
 from dedup.base.verdict import StatusName
 from dedup.base.words import heading
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
-from dedup.db.rendering import schema_of
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
 from dedup.extras.browse.questions.counting import Grouping, Only, by_period, condition_of
 from dedup.extras.browse.questions.reading import LABEL_CHARACTERS, ArticleLine, lines_of, paged, rows_of
 from dedup.store.stories import known
 from dedup.store.word_index import (
-    FOLDED,
+    GIVEN,
     WORDS,
     block,
     block_start,
-    index_is_complete,
     mark,
     pattern_of,
+    require_index,
 )
 
 _sql = Statements("extras/browse/questions/questions")
@@ -49,7 +47,6 @@ AROUND = 120  # Maximum number of characters of a snippet before the word, and a
 PLACES = 3  # Maximum number of places of a text in a snippet
 HITS = 1_000  # Articles found are counted up to this number
 FACETS = 12  # Maximum number of outlets, of languages and of agencies by which the found articles are counted
-GIVEN = FOLDED.format("%(words)s::text")  # SQL: the words without accents, as in the index
 
 Position = tuple[int, datetime, int]
 """An article's place in the order of results: 1 if it is dated, else 0; its time; its id."""
@@ -163,9 +160,7 @@ def search(
     most = max(size, HITS) if counting else size
     what = SearchWanted(only, condition_of(given), given, since, end, until, after is None, most, phases)
     if words is not None:
-        if not index_is_complete(cursor):
-            command = f"{program(schema_of(cursor))} init --search"
-            raise InputError(f"words cannot be searched yet: run `{command}` to make the index")
+        require_index(cursor)
         # Only bitmap scans can read the GIN index of words; other index scans would walk the index of times.
         reading.allow(cursor, bitmapscan=True, indexscan=False, indexonlyscan=False)
         part = _with_words(cursor, what, words, size)
