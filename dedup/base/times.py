@@ -55,6 +55,27 @@ def from_microseconds(count: int) -> datetime:
     return _EPOCH + count * MICROSECOND
 
 
+def range_of_days(first: date | None, last: date | None) -> tuple[datetime, datetime]:
+    """Return the first moment of a range of days (UTC) and the first moment after it; None: no bound.
+
+    Raises InputError: the range ends before it begins.
+    """
+    if first is not None and last is not None and last < first:
+        raise InputError(f"the range ends on {last}, before it begins on {first}")
+    return start_of_day(first or date.min), after_day(last or date.max)
+
+
+def start_of_day(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+def after_day(day: date) -> datetime:
+    """Return the first moment after a day in UTC; after `date.max`, return the last possible moment."""
+    if day == date.max:
+        return datetime.max.replace(tzinfo=UTC)
+    return start_of_day(day + timedelta(days=1))
+
+
 def parse_time(
     value: Time, name: str, *, day_first: bool | None = None, languages: Collection[str] | None = None
 ) -> datetime | None:

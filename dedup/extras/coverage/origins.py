@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from typing import Any
 
 from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError, NotFoundError
+from dedup.base.times import range_of_days
 from dedup.base.words import counted, line
 from dedup.db.database import Database
 from dedup.db.statements import Statements
@@ -20,8 +21,6 @@ _sql = Statements("extras/coverage/origins")
 
 LISTED = 100  # Default maximum number of origins in an answer; all are counted
 LABEL_CHARACTERS = 300  # Maximum length of a name in an answer; a cut name ends with …
-FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
-LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def origins(
     }
     named = None if source_ids is None else list(checks.texts("source_id", source_ids))
     days = (checks.optional(checks.day, "first", first), checks.optional(checks.day, "last", last))
-    since, until = _range(*days)
+    since, until = range_of_days(*days)
     values |= {"since": since, "until": until, "dated": first is not None or last is not None}
     values |= {"source_ids": named, "characters": LABEL_CHARACTERS + 1}
     values |= {"limit": checks.whole_number("limit", limit, 0) + 1}
@@ -95,14 +94,3 @@ def origins(
     told = (CountedOrigin(kind, name and line(name), *counts[:3]) for kind, name, *counts in rows)
     listed = tuple(one for one in told if one.kind != "not compared")[:limit]
     return Origins(independent, articles, stories, outlets, apart, listed)
-
-
-def _range(first: date | None, last: date | None) -> tuple[datetime, datetime]:
-    """Return the first moment of a range of days (UTC), and the first moment after it."""
-    if first is not None and last is not None and last < first:
-        raise InputError(f"the range ends on {last}, before it begins on {first}")
-    return _moment(first), LAST_MOMENT if last in (None, date.max) else _moment(last + timedelta(days=1))
-
-
-def _moment(day: date | None) -> datetime:
-    return FIRST_MOMENT if day is None else datetime(day.year, day.month, day.day, tzinfo=UTC)

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar, get_args
 from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
-from dedup.base.times import from_microseconds
+from dedup.base.times import from_microseconds, range_of_days
 from dedup.db.database import Cursor, one_row
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
@@ -174,7 +174,7 @@ def counted(
     InputError if the range ends before it begins.
     """
     first, last = days[0], days[0] if days[1] is None else days[1]
-    since, until = reading.days(first, last)
+    since, until = range_of_days(first, last)
     values = {"since": since, "until": until, "limit": COUNTED, **only.given}
     # Nobody knows whether an undated article belongs into a range of days.
     dated = "true" if first is None and last is None else "known_at IS NOT NULL"

@@ -7,11 +7,10 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 
 from dedup.base.answer import Answer
-from dedup.base.times import from_microseconds
+from dedup.base.times import after_day, from_microseconds, start_of_day
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.extras.browse.questions import reading
 from dedup.extras.browse.questions.counting import COUNTED, Figures, Grouping, Marks, Only, counted, figures
 from dedup.extras.browse.questions.reading import LABEL, ArticleLine, StoryLine, cut, lines_of, rows_of
 from dedup.store.stories import StoryOrigin, known
@@ -79,8 +78,8 @@ def days_beside(
     """Return the nearest days with dated articles, before `first` and after `last`, of `only` these."""
     wanted = Only(**only)
     return (
-        _nearest_day(cursor, "<", reading.moment(first), wanted),
-        _nearest_day(cursor, ">=", reading.after(last), wanted),
+        _nearest_day(cursor, "<", start_of_day(first), wanted),
+        _nearest_day(cursor, ">=", after_day(last), wanted),
     )
 
 

@@ -7,14 +7,14 @@ import json
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, TypeVar
 
 from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.article import storable
 from dedup.base.errors import InputError
-from dedup.base.times import from_microseconds, microseconds
+from dedup.base.times import from_microseconds, microseconds, range_of_days
 from dedup.base.words import first_words
 from dedup.db.arrays import bigints
 from dedup.db.connection import set_values
@@ -59,24 +59,6 @@ def paged(read: Sequence[_Row], rows: int) -> tuple[Sequence[_Row], _Row | None]
     return read[:rows], read[rows - 1] if len(read) > rows else None
 
 
-def days(first: date | None, last: date | None) -> tuple[datetime, datetime]:
-    """Return the first moment of a range of days (UTC) and the first moment after it; None: no bound."""
-    if first is not None and last is not None and last < first:
-        raise InputError(f"the range ends on {last}, before it begins on {first}")
-    return moment(first or date.min), after(last or date.max)
-
-
-def moment(day: date) -> datetime:
-    return datetime(day.year, day.month, day.day, tzinfo=UTC)
-
-
-def after(day: date) -> datetime:
-    """Return the first moment after a day in UTC; after `date.max`, return the last possible moment."""
-    if day == date.max:
-        return datetime.max.replace(tzinfo=UTC)
-    return moment(day + timedelta(days=1))
-
-
 def token(*values: Any) -> str:
     """Return a token for the next page. `values`: the sort key of the last row of this page."""
     # Times become whole microseconds, which JSON writes exactly.
@@ -110,7 +92,7 @@ def page_of_days(
     first: date | None, last: date | None, after: str | None
 ) -> tuple[datetime, tuple[datetime, int]]:
     """Return the first moment of the range, and the position (time, id) before which the page begins."""
-    since, end = days(first, last)
+    since, end = range_of_days(first, last)
     if after is None:
         return since, (end, 0)
     time, id = position(after, datetime, int)

@@ -16,6 +16,7 @@ from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.folding import folded
+from dedup.base.times import after_day, range_of_days, start_of_day
 from dedup.base.verdict import StatusName
 from dedup.base.words import heading
 from dedup.db.arrays import bigints
@@ -148,7 +149,7 @@ def search(
         checks.optional(checks.text, name, value)
     if words is not None and len(words) > WORDS_CHARACTERS:
         raise InputError(f"search for at most {WORDS_CHARACTERS:,} characters")
-    only, (since, end) = Only(publication, language, credit, family), reading.days(first, last)
+    only, (since, end) = Only(publication, language, credit, family), range_of_days(first, last)
     named = {"status": status, "url": url, "source_id": source_id}
     given = {name: value for name, value in named.items() if value is not None} | only.given
     size, counting = rows_of(rows, SEARCH_PAGE), rows is None and after is None
@@ -260,7 +261,7 @@ def _with_words(cursor: Cursor, what: SearchWanted, words: str, size: int) -> Pa
     if row is None or not row[0]:
         raise InputError("the search text has no words: give at least one word")
     marks = [] if what.only.publication is None else [mark(what.only.publication)]
-    on_a_day = what.end <= reading.after(what.since.date())
+    on_a_day = what.end <= after_day(what.since.date())
     if on_a_day:
         marks.append(mark(what.since.date()))
     # The index has words, days and outlets, but no order. If hits are few, all are read and sorted.
@@ -289,7 +290,7 @@ def _newest_with_words(cursor: Cursor, what: SearchWanted, words: str, marks: li
         if not all_of_them:
             full = number
             found, _ = _matching(cursor, what, words, [*marks, mark(newest.date())], None)
-            until = until[0], reading.moment(newest.date()), 0
+            until = until[0], start_of_day(newest.date()), 0
         positions += [position for position in found if not positions or position < positions[-1]]
     return Part(positions, until, early=True)
 
