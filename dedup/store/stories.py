@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 
@@ -11,6 +11,7 @@ from dedup.base.answer import Answer
 from dedup.base.errors import NotFoundError
 from dedup.base.html import plain_title
 from dedup.base.verdict import Representative
+from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, one_row, prefer_indexes
 from dedup.db.roles import may_read_texts
 from dedup.db.statements import Statements
@@ -152,6 +153,18 @@ def story(cursor: Cursor, source_id: str) -> Story:
     latest, fullest, kind, name = rows[0][13:]
     outlets = len({row[12] for row in rows} - {None})
     return Story(original, tuple(copies), latest, fullest, StoryOrigin(kind, name), outlets)
+
+
+def find_origins(
+    cursor: Cursor, stories: Collection[int], *, settled: bool = False
+) -> dict[int, StoryOrigin]:
+    """Return who stands behind the text of each story, by id of its original.
+
+    `settled`: leave out stories whose original is pending or failed, and so was not compared.
+    """
+    values = {"ids": bigints([*stories]), "settled": settled}
+    rows = cursor.execute(_sql("origins"), values).fetchall()
+    return {id: StoryOrigin(kind, name) for id, kind, name in rows}
 
 
 def find_largest(cursor: Cursor, limit: int, representative: Representative = "first") -> list[StorySummary]:

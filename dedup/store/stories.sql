@@ -61,6 +61,14 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (SELECT outlet FROM dedup.outlet_article WHERE id = told.id OFFSET 0) AS p
 ORDER BY m.duplicate_of IS NOT NULL, ${known}, m.source_id
 
+-- name: origins
+-- Return who stands behind the text of each story, of settled stories only if `settled`. OFFSET 0 forces index lookups,
+-- even with outdated statistics.
+SELECT given.id, o.kind, o.name FROM unnest(%(ids)s::bigint[]) AS given (id)
+CROSS JOIN LATERAL (SELECT kind, name FROM dedup.story_origin WHERE story_id = given.id OFFSET 0) AS o
+WHERE NOT %(settled)s OR EXISTS (
+    SELECT FROM dedup.article_mark k WHERE k.id = given.id AND k.status IN ('unique', 'similar'))
+
 -- name: beginnings
 -- Return the beginnings of texts. OFFSET 0 forces index lookups, even with outdated statistics.
 SELECT given.source_id, left(t.text, %(characters)s), t.html

@@ -16,9 +16,12 @@ from dedup.extras.coverage.defaults import ARTICLES, DAYS, MOST_ARTICLES, MOST_D
 from dedup.extras.coverage.finding import AskedText, FoundArticle, Rarity
 from dedup.extras.coverage.shared import Mentions, Shared
 from dedup.extras.coverage.sources import asked_for
+from dedup.store.stories import StoryOrigin, find_origins
 
 # Articles below this score share hardly more than a subject: no article of 47 events read by hand was below.
 MIN_SCORE = 0.05
+
+NOT_COMPARED = StoryOrigin("not compared", None)
 
 Telling = Literal["copy", "similar", "other words"]
 
@@ -93,9 +96,9 @@ def _grouped(
     cursor: Cursor, asked: AskedText, found: list[FoundArticle], rarity: Rarity
 ) -> tuple[ToldOrigin, ...]:
     similar = finding.similar_to(cursor, asked)
-    origins = finding.origins_of(cursor, {one.story for one in found})
+    origins = find_origins(cursor, {one.story for one in found}, settled=True)
     own = Mentions(asked.read)
-    groups: defaultdict[tuple[str, str | None], list[ToldArticle]] = defaultdict(list)
+    groups: defaultdict[StoryOrigin, list[ToldArticle]] = defaultdict(list)
     for one in found:
         relation: Telling = "other words"
         if one.story == asked.story:
@@ -105,5 +108,5 @@ def _grouped(
         shared = own.shared_with(Mentions(one.read), rarity)
         label = (one.title, one.publication, one.known_at)
         article = ToldArticle(one.source_id, relation, one.score, *label, shared)
-        groups[origins.get(one.story, ("not compared", None))].append(article)
-    return tuple(ToldOrigin(*origin, tuple(articles)) for origin, articles in groups.items())
+        groups[origins.get(one.story, NOT_COMPARED)].append(article)
+    return tuple(ToldOrigin(one.kind, one.name, tuple(articles)) for one, articles in groups.items())

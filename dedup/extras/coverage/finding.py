@@ -227,9 +227,3 @@ def similar_to(cursor: Cursor, asked: AskedText) -> set[int]:
         return set()
     values: dict[str, Any] = {"story": asked.story, "most": STORY}
     return {id for (id,) in cursor.execute(_sql("similar"), values).fetchall()}
-
-
-def origins_of(cursor: Cursor, stories: Collection[int]) -> dict[int, tuple[str, str | None]]:
-    """Return kind and name of the origin of each story (docs/semantics.md, section 13)."""
-    rows = cursor.execute(_sql("origins"), {"stories": bigints([*stories])}).fetchall()
-    return {id: (kind, name) for id, kind, name in rows}

@@ -52,10 +52,3 @@ UNION ALL
 -- name: similar
 -- Return the originals that are similar to an original.
 SELECT other_id FROM dedup.similar_pair WHERE article_id = %(story)s LIMIT %(most)s
-
--- name: origins
--- Return the origin of each story.
-SELECT given.id, o.kind, o.name
-FROM unnest(%(stories)s::bigint[]) AS given (id)
-CROSS JOIN LATERAL (SELECT kind, name FROM dedup.story_origin WHERE story_id = given.id OFFSET 0) AS o
-JOIN dedup.article_mark k ON k.id = given.id AND k.status IN ('unique', 'similar')

@@ -112,9 +112,8 @@ _CONDITIONS = {
         " AND agency_id = (SELECT g.id FROM dedup.agency g WHERE g.name = %(credit)s) OFFSET 0)"
     ),
     "family": (
-        "(SELECT coalesce(t.family, o.family) = %(family)s FROM dedup.outlet o"
-        " LEFT JOIN dedup.outlet t ON t.name = o.alias_of"
-        ' WHERE o.name = publication COLLATE "C" OFFSET 0)'
+        f"(SELECT owned.family = %(family)s FROM ({_sql('owned').decode()}) AS owned"
+        ' WHERE owned.name = publication COLLATE "C" OFFSET 0)'
     ),
 }
 

@@ -8,12 +8,11 @@ from typing import Any, Literal
 
 from dedup.base.answer import Answer
 from dedup.base.times import after_day, from_microseconds, start_of_day
-from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions.counting import COUNTED, Figures, Grouping, Marks, Only, counted, figures
 from dedup.extras.browse.questions.reading import LABEL, ArticleLine, StoryLine, cut, lines_of, rows_of
-from dedup.store.stories import StoryOrigin, known
+from dedup.store.stories import StoryOrigin, find_origins, known
 
 _sql = Statements("extras/browse/questions/questions")
 
@@ -148,8 +147,8 @@ def stories_of(
     """Make stories from rows: id of the original, then fields of `StoryLine`, with times in microseconds."""
     if not rows:
         return ()
-    told = cursor.execute(_sql("origins"), {"ids": bigints([row[0] for row in rows])}).fetchall()
-    origins = {id: StoryOrigin(kind, cut(name)) for id, kind, name in told}
+    told = find_origins(cursor, [row[0] for row in rows])
+    origins = {id: StoryOrigin(one.kind, cut(one.name)) for id, one in told.items()}
     found = []
     for id, copies, outlets, last_at, reached in rows:
         if id in lines:

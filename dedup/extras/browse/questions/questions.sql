@@ -212,8 +212,7 @@ SELECT kind, value, count(*) FROM (
     SELECT 'publication' AS kind, left(publication, 1000) AS value FROM hit
     UNION ALL SELECT 'language', left(language, 1000) FROM hit
     UNION ALL SELECT 'credit', name FROM credited
-    UNION ALL SELECT 'family', coalesce(t.family, o.family) FROM hit
-    JOIN dedup.outlet o ON o.name = publication COLLATE "C" LEFT JOIN dedup.outlet t ON t.name = o.alias_of
+    UNION ALL SELECT 'family', family FROM hit JOIN (${owned}) AS owned ON name = publication COLLATE "C"
     UNION ALL SELECT 'day', (known_at AT TIME ZONE 'UTC')::date::text FROM hit) AS found
 WHERE value IS NOT NULL GROUP BY kind, value ORDER BY count(*) DESC, value COLLATE "C"
 
@@ -410,13 +409,11 @@ SELECT DISTINCT family FROM dedup.outlet WHERE family IS NOT NULL ORDER BY famil
 
 -- name: families
 -- Read the families of outlets.
-SELECT o.name, coalesce(t.family, o.family) FROM dedup.outlet o LEFT JOIN dedup.outlet t ON t.name = o.alias_of
-WHERE o.name = ANY (%(names)s::text[])
+SELECT name, family FROM (${owned}) AS owned WHERE name = ANY (%(names)s::text[])
 
--- name: origins
--- Read who stands behind the text of each story.
-SELECT given.id, o.kind, o.name FROM unnest(%(ids)s::bigint[]) AS given (id)
-CROSS JOIN LATERAL (SELECT kind, name FROM dedup.story_origin WHERE story_id = given.id OFFSET 0) AS o
+-- name: owned
+-- Outlets with their family: an alias has the family of its outlet.
+SELECT o.name, coalesce(t.family, o.family) AS family FROM dedup.outlet o LEFT JOIN dedup.outlet t ON t.name = o.alias_of
 
 -- name: language_names
 -- List the languages of the newest articles.
