@@ -37,6 +37,8 @@ def new_file(path: Path, *, private: bool = False, replace: bool = False) -> Ite
         except OSError:  # the file system has no links
             _refuse_existing(path)
             made.rename(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from None
     finally:
         os.close(number)
         with suppress(FileNotFoundError):

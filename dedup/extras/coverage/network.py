@@ -73,11 +73,8 @@ def export(database: Database, path: Path) -> ResearchExport:
     with database.session() as session, session.transaction(snapshot=True) as cursor:
         nodes = _load_nodes(cursor)
         ties = _load_ties(cursor, nodes)
-    try:
-        with new_file(path) as made, made.open("wb") as file:
-            write(file, nodes.values(), ties)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from None
+    with new_file(path) as made, made.open("wb") as file:
+        write(file, nodes.values(), ties)
     report.rows = {"outlets": len(nodes), "ties": len(ties)}
     return report
 

@@ -29,11 +29,8 @@ def export(database: Database, path: Path) -> ResearchExport:
         raise InputError(f"{path}: the name must end with .csv or .parquet")
     write = _write_csv if path.suffix == ".csv" else _write_parquet
     rows = exports.rows(database, _sql("panel"), {})
-    try:
-        with new_file(path) as made:
-            count = write(made, rows)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from None
+    with new_file(path) as made:
+        count = write(made, rows)
     return ResearchExport(str(path), {"panel": count})
 
 

@@ -92,9 +92,8 @@ def export(
                 _write_sqlite(made, read, whole=since is None)
     except _StoppedError:
         report.stopped = True
-    except (OSError, sqlite3.OperationalError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{path} cannot be written: {reason}") from None
+    except sqlite3.OperationalError as error:
+        raise InputError(f"{path} cannot be written: {error}") from None
     return report
 
 
