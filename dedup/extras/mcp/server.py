@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import traceback
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
@@ -20,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import dedup
 from dedup.api.deduplicator import Deduplicator
 from dedup.extras.mcp.tools import Tools
-from dedup.extras.serve.guard import Access, Guard, problem_of
+from dedup.extras.serve.guard import Access, Guard, log_place, problem_of
 from dedup.extras.serve.limits import THREADS, Limits
 
 PATH = "/mcp"  # Address of the tools over HTTP
@@ -66,9 +65,7 @@ def _guarded(
         except Exception as error:
             problem = problem_of(error, place)
             if problem.status == 500:
-                # Only file and line are logged: a traceback could contain the text of an article.
-                last = traceback.extract_tb(error.__traceback__)[-1]
-                log.error("unexpected %s in %s:%s", type(error).__name__, last.filename, last.lineno)
+                log_place(log, error)
             raise ToolError(problem.detail) from None
 
     return guarded

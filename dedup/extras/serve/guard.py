@@ -82,9 +82,7 @@ def problem_of(error: Exception, place: str) -> ProblemError:
             return ProblemError(400, words)
         case NotFoundError():
             return ProblemError(404, words.rpartition("; ")[0])
-        case MissingExtraError():
-            return ProblemError(501, f"on the server, {words}")
-        case ImportError():  # the code of an extra was removed from the server
+        case MissingExtraError() | ImportError():  # a package, or the code of an extra, is not on the server
             return ProblemError(501, f"on the server, {words}")
         case RightsError() | SchemaError():
             return ProblemError(503, words, OUTAGE_SECONDS * 12)  # an administrator must act first
@@ -94,6 +92,13 @@ def problem_of(error: Exception, place: str) -> ProblemError:
             return ProblemError(500, words)
     # The message of an unexpected error could contain the text of an article.
     return ProblemError(500, f"unexpected {type(error).__name__}; see the server's log for the code line")
+
+
+def log_place(log: logging.Logger, error: Exception) -> None:
+    """Log the type of an unexpected error with file and line; more could contain the text of an article."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
+    log.error("unexpected %s in %s", type(error).__name__, where)
 
 
 Refuse = Callable[[ProblemError, Scope], tuple[bytes, dict[str, str]]]  # Returns body and headers
@@ -172,10 +177,7 @@ class Guard:
         except Exception as error:
             problem = problem_of(error, self.place)
             if problem.status == 500:
-                # Only file and line are logged: a traceback could contain the text of an article.
-                frames = traceback.extract_tb(error.__traceback__)
-                where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
-                LOG.error("unexpected %s in %s", type(error).__name__, where)
+                log_place(LOG, error)
         if problem is not None:
             await exchange.refuse(problem, *self.refuse(problem, scope))
         if self.log_requests:
