@@ -91,7 +91,7 @@ def _found(dd: Deduplicator, given: Fields, name: str, ask: Callable[[str], Any]
 
 
 def _line_of(dd: Deduplicator, given: Fields) -> ArticleLine:
-    page = dd.browsing.search(source_id=id_of(given["id"]))
+    page = dd.browsing.search(source_id=id_of(given["id"]), rows=1)
     if not page.found:
         raise NotFoundError.of(given["id"])
     return page.found[0].article
