@@ -103,8 +103,9 @@ def article(cursor: Cursor, source_id: str) -> ArticlePage:
     lines = lines_of(cursor, [number, *found])
     figures = cursor.execute(_sql("figures"), {"id": number}).fetchone()
     text, addition = text_of(cursor, number), None
-    if mark.duplicate_of is not None and text and not text.cut:
-        addition = _addition(cursor, rulebooks.load_rulebook(cursor), source_id, mark.duplicate_of)
+    original = articles.find(cursor, mark.duplicate_of) if mark.duplicate_of is not None else None
+    if original and text and not text.cut:
+        addition = _addition(cursor, rulebooks.load_rulebook(cursor), number, original.id)
     said = {"id": source_id, "limit": SAID}
     pins = cursor.execute(_sql("pins_of_article"), said).fetchall()
     judgements = cursor.execute(_sql("judgements_of_article"), said).fetchall()
@@ -127,14 +128,12 @@ def article(cursor: Cursor, source_id: str) -> ArticlePage:
     )
 
 
-def _addition(cursor: Cursor, rulebook: Rulebook, copy: str, original: str) -> Addition | None:
-    found = [articles.find(cursor, name) for name in (copy, original)]
-    ids = [one.id for one in found if one]
+def _addition(cursor: Cursor, rulebook: Rulebook, copy: int, original: int) -> Addition | None:
     cut = {
         task.id: rulebook.fingerprinter.sentences(task.text, task.language)
-        for task in articles.load_texts(cursor, ids)
+        for task in articles.load_texts(cursor, [copy, original])
     }
-    return find_addition(*(cut[id] for id in ids)) if len(cut) == len(found) else None
+    return find_addition(cut[copy], cut[original]) if len(cut) == 2 else None
 
 
 def text_of(cursor: Cursor, article_id: int) -> Text | None:
@@ -178,7 +177,7 @@ def compare(cursor: Cursor, a: str, b: str) -> Compared:
     rulebook = rulebooks.load_rulebook(cursor)
     explanation = explain(cursor, rulebook, a, b)
     names = (explanation.earlier.id, explanation.later.id)
-    (earlier, earlier_text), (later, later_text) = (_side(cursor, name) for name in names)
+    (first, earlier, earlier_text), (second, later, later_text) = (_side(cursor, name) for name in names)
     pin, judgements = said_of(cursor, a, b)
     is_copy = later.duplicate_of == earlier.source_id
     ignored = (*explanation.earlier.ignored, *explanation.later.ignored)
@@ -191,12 +190,12 @@ def compare(cursor: Cursor, a: str, b: str) -> Compared:
         common=tuple(dict.fromkeys(sentence for sentence, why in ignored if why == "common")),
         pin=pin,
         judgements=judgements,
-        addition=_addition(cursor, rulebook, later.source_id, earlier.source_id) if is_copy else None,
+        addition=_addition(cursor, rulebook, second, first) if is_copy else None,
     )
 
 
-def _side(cursor: Cursor, source_id: str) -> tuple[ArticleLine, Text]:
+def _side(cursor: Cursor, source_id: str) -> tuple[int, ArticleLine, Text]:
     found = articles.find(cursor, source_id)
     if found is None:
         raise NotFoundError.of(source_id)
-    return lines_of(cursor, [found.id])[found.id], text_of(cursor, found.id) or Text("", 0)
+    return found.id, lines_of(cursor, [found.id])[found.id], text_of(cursor, found.id) or Text("", 0)
