@@ -46,19 +46,16 @@ def outlets(
         return
     with corpus() as dd:
         found = dd.outlets.counted()
-    if json:
-        output.write_json([one.as_dict() for one in found[:limit]])
-        return
-    output.table(
-        f"{counted(len(found), 'outlet')}",
+    shown = found[:limit]
+    output.listed(
+        shown,
+        counted(len(found), "outlet"),
         ("articles", "name", "family", "alias of", "agency"),
-        (
-            (one.articles, *map(_cut, (one.name, one.family, one.alias_of, one.agency)))
-            for one in found[:limit]
-        ),
+        ((one.articles, *map(_cut, (one.name, one.family, one.alias_of, one.agency))) for one in shown),
         ("articles",),
+        json=json,
     )
-    if len(found) > limit:
+    if len(found) > limit and not json:
         output.say(f"and {len(found) - limit:,} more; --limit lists more")
 
 
