@@ -1,4 +1,4 @@
-"""What a copy adds to its original, which `dedup sentences` stores; outlets by month, and ties of outlets."""
+"""Store what copies add to their originals; count articles of outlets by month, and ties of outlets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What copies add to their originals, as `dedup sentences` stores it for SQL."""
+"""Additions of copies to their originals, as `dedup sentences` stores them for SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a copy adds to its original: grams, words, sentences and numbers of two texts."""
+"""Additions: the grams, words, sentences and numbers that a copy has and its original lacks."""
 
 from __future__ import annotations
 

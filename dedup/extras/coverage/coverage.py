@@ -59,7 +59,7 @@ class Coverage(Answer):
 
     @property
     def articles(self) -> tuple[ToldArticle, ...]:
-        """All articles, best first."""
+        """Return all articles, best first."""
         found = [article for origin in self.origins for article in origin.articles]
         return tuple(sorted(found, key=lambda one: (-one.score, one.id)))
 

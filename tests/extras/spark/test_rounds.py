@@ -1,4 +1,4 @@
-"""In the rounds one task decides as the model does. Spark is not needed."""
+"""Compare the rounds, in which one task decides, with the model. Spark is not needed."""
 
 from __future__ import annotations
 
