@@ -128,6 +128,8 @@ ALTER TABLE dedup.article ADD COLUMN text_hash bytea;
 ALTER TABLE dedup.article ADD COLUMN kept jsonb;
 --- column byline of article
 ALTER TABLE dedup.article ADD COLUMN byline text;
+--- column scope of article
+ALTER TABLE dedup.article ADD COLUMN scope text;
 --- column id of article_mark
 ALTER TABLE dedup.article_mark ADD COLUMN id bigint NOT NULL;
 --- column time of article_mark
@@ -180,6 +182,8 @@ ALTER TABLE dedup.attached_copy ADD COLUMN score double precision;
 ALTER TABLE dedup.attached_copy ADD COLUMN kept jsonb;
 --- column changed_at of attached_copy
 ALTER TABLE dedup.attached_copy ADD COLUMN changed_at timestamp with time zone;
+--- column scope of attached_copy
+ALTER TABLE dedup.attached_copy ADD COLUMN scope text COLLATE "C";
 --- column id of attachment
 ALTER TABLE dedup.attachment ADD COLUMN id integer NOT NULL;
 --- column name of attachment
@@ -344,6 +348,8 @@ ALTER TABLE dedup.deferred_article ADD COLUMN text text NOT NULL;
 ALTER TABLE dedup.deferred_article ADD COLUMN byline text;
 --- column kept of deferred_article
 ALTER TABLE dedup.deferred_article ADD COLUMN kept jsonb;
+--- column scope of deferred_article
+ALTER TABLE dedup.deferred_article ADD COLUMN scope text;
 --- column id of feed
 ALTER TABLE dedup.feed ADD COLUMN id integer NOT NULL GENERATED ALWAYS AS IDENTITY;
 --- column address of feed
@@ -652,6 +658,8 @@ ALTER TABLE dedup.sentence_pin ADD COLUMN common boolean NOT NULL;
 ALTER TABLE dedup.sentence_pin ADD COLUMN example text;
 --- column pinned_at of sentence_pin
 ALTER TABLE dedup.sentence_pin ADD COLUMN pinned_at timestamp with time zone NOT NULL DEFAULT now();
+--- column scope of sentence_pin
+ALTER TABLE dedup.sentence_pin ADD COLUMN scope text;
 --- column only_row of sentence_schedule
 ALTER TABLE dedup.sentence_schedule ADD COLUMN only_row boolean NOT NULL DEFAULT true;
 --- column minutes of sentence_schedule
@@ -791,7 +799,7 @@ ALTER TABLE dedup.word_count ADD CONSTRAINT word_count_pkey PRIMARY KEY (word);
 --- constraint worker_pkey of worker
 ALTER TABLE dedup.worker ADD CONSTRAINT worker_pkey PRIMARY KEY (id);
 --- type submission
-CREATE TYPE dedup.submission AS (source_id text, body text, title text, url text, publication text, published_at timestamp with time zone, added_at timestamp with time zone, language text, byline text, kept jsonb, version bigint, content_hash bigint, sentence_hashes bigint[], signature bytea, buckets bigint[], word_count integer, shingle_count integer);
+CREATE TYPE dedup.submission AS (source_id text, body text, title text, url text, publication text, published_at timestamp with time zone, added_at timestamp with time zone, language text, byline text, kept jsonb, version bigint, content_hash bigint, sentence_hashes bigint[], signature bytea, buckets bigint[], word_count integer, shingle_count integer, scope text);
 --- function agency_changed()
 CREATE OR REPLACE FUNCTION dedup.agency_changed()
  RETURNS trigger
@@ -861,7 +869,7 @@ CREATE OR REPLACE FUNCTION dedup.article_edit()
  SET search_path = pg_catalog, dedup, pg_temp
 AS $function$
 BEGIN
-    IF (NEW.text, NEW.text_hash, NEW.language) IS DISTINCT FROM (OLD.text, OLD.text_hash, OLD.language)
+    IF (NEW.text, NEW.text_hash, NEW.language, NEW.scope) IS DISTINCT FROM (OLD.text, OLD.text_hash, OLD.language, OLD.scope)
        OR NEW.title IS DISTINCT FROM OLD.title
           AND NOT EXISTS (
               SELECT FROM fingerprint f
@@ -1940,6 +1948,7 @@ BEGIN
               -- The fingerprint was made with the given title and language.
               OR before.title IS NOT NULL AND given.title IS NULL
               OR before.language IS NOT NULL AND given.language IS NULL
+              OR before.scope IS NOT NULL AND given.scope IS NULL
               OR NOT EXISTS (
                   SELECT FROM article_mark k WHERE k.id = before.id AND k.status IN ('unique', 'similar', 'duplicate')
                   AND k.takes_part AND NOT k.stale AND NOT k.archived)
@@ -2042,9 +2051,9 @@ BEGIN
                     WHERE (p->>'best_match')::boolean);
     IF before.id IS NULL THEN
         PERFORM set_config('dedup.storing', 'on', true);  -- it brings its mark
-        INSERT INTO article (source_id, url, title, publication, published_at, added_at, language, byline, kept, text)
+        INSERT INTO article (source_id, url, title, publication, published_at, added_at, language, byline, kept, scope, text)
         VALUES (given.source_id, given.url, given.title, given.publication, given.published_at, added, given.language,
-                given.byline, given.kept, given.body)
+                given.byline, given.kept, given.scope, given.body)
         ON CONFLICT ON CONSTRAINT article_source_id_key DO NOTHING RETURNING article.id, article.revision INTO article_id, text_revision;
         PERFORM set_config('dedup.storing', 'off', true);
         IF NOT FOUND THEN
@@ -2061,7 +2070,7 @@ BEGIN
         UPDATE article a
         SET text = given.body, title = given.title, url = coalesce(given.url, a.url),
             publication = coalesce(given.publication, a.publication), published_at = given.published_at,
-            added_at = added, language = given.language, byline = coalesce(given.byline, a.byline),
+            added_at = added, language = given.language, scope = given.scope, byline = coalesce(given.byline, a.byline),
             kept = coalesce(given.kept, a.kept)
         WHERE a.id = before.id RETURNING a.id, a.revision INTO article_id, text_revision;
         UPDATE article_mark
@@ -2337,7 +2346,8 @@ SELECT a.id,
         END AS known_at,
     ( SELECT c.phrase
            FROM dedup.correction c
-          WHERE (c.article_id = a.id)) AS correction
+          WHERE (c.article_id = a.id)) AS correction,
+    a.scope
    FROM (dedup.article a
      LEFT JOIN dedup.article_mark k ON ((k.id = a.id)));
 --- view article_text
@@ -2678,7 +2688,8 @@ SELECT a.id,
     a.archived,
     a.kept,
     a.byline,
-    a.correction
+    a.correction,
+    a.scope
    FROM (dedup.marked_article a
      LEFT JOIN dedup.article o ON ((o.id = a.duplicate_of)));
 --- view scored_pair
@@ -3310,7 +3321,7 @@ CREATE OR REPLACE TRIGGER article_attached_delete BEFORE DELETE ON dedup.article
 --- trigger article_attached_insert of article
 CREATE OR REPLACE TRIGGER article_attached_insert BEFORE INSERT ON dedup.article FOR EACH ROW WHEN ((new.attachment_id IS NOT NULL)) EXECUTE FUNCTION dedup.article_attached();
 --- trigger article_attached_update of article
-CREATE OR REPLACE TRIGGER article_attached_update BEFORE UPDATE OF source_id, url, title, publication, published_at, added_at, language, byline, text, attachment_id, text_hash, kept ON dedup.article FOR EACH ROW WHEN (((old.attachment_id IS NOT NULL) OR (new.attachment_id IS NOT NULL))) EXECUTE FUNCTION dedup.article_attached();
+CREATE OR REPLACE TRIGGER article_attached_update BEFORE UPDATE OF source_id, url, title, publication, published_at, added_at, language, byline, text, attachment_id, text_hash, kept, scope ON dedup.article FOR EACH ROW WHEN (((old.attachment_id IS NOT NULL) OR (new.attachment_id IS NOT NULL))) EXECUTE FUNCTION dedup.article_attached();
 --- trigger article_byline of article
 CREATE OR REPLACE TRIGGER article_byline AFTER UPDATE OF byline, title ON dedup.article FOR EACH ROW WHEN (((old.byline IS DISTINCT FROM new.byline) OR (old.title IS DISTINCT FROM new.title))) EXECUTE FUNCTION dedup.byline_changed();
 --- trigger article_came of article
@@ -3322,25 +3333,25 @@ CREATE OR REPLACE TRIGGER article_credits_gone AFTER DELETE ON dedup.article REF
 --- trigger article_deleted of article
 CREATE OR REPLACE TRIGGER article_deleted AFTER DELETE ON dedup.article FOR EACH ROW EXECUTE FUNCTION dedup.article_deleted();
 --- trigger article_edit of article
-CREATE OR REPLACE TRIGGER article_edit BEFORE UPDATE OF source_id, title, text, text_hash, language, published_at, added_at ON dedup.article FOR EACH ROW WHEN (((((old.title IS DISTINCT FROM new.title) OR (old.text IS DISTINCT FROM new.text)) OR (old.text_hash IS DISTINCT FROM new.text_hash)) OR (old.language IS DISTINCT FROM new.language))) EXECUTE FUNCTION dedup.article_edit();
+CREATE OR REPLACE TRIGGER article_edit BEFORE UPDATE OF source_id, title, text, text_hash, language, published_at, added_at, scope ON dedup.article FOR EACH ROW WHEN ((((((old.title IS DISTINCT FROM new.title) OR (old.text IS DISTINCT FROM new.text)) OR (old.text_hash IS DISTINCT FROM new.text_hash)) OR (old.language IS DISTINCT FROM new.language)) OR (old.scope IS DISTINCT FROM new.scope))) EXECUTE FUNCTION dedup.article_edit();
 --- trigger article_edited of article
-CREATE OR REPLACE TRIGGER article_edited AFTER UPDATE OF source_id, title, text, text_hash, language, published_at, added_at ON dedup.article FOR EACH ROW WHEN (((((old.source_id IS DISTINCT FROM new.source_id) OR (old.revision IS DISTINCT FROM new.revision)) OR (old.published_at IS DISTINCT FROM new.published_at)) OR (old.added_at IS DISTINCT FROM new.added_at))) EXECUTE FUNCTION dedup.article_edited();
+CREATE OR REPLACE TRIGGER article_edited AFTER UPDATE OF source_id, title, text, text_hash, language, published_at, added_at, scope ON dedup.article FOR EACH ROW WHEN (((((old.source_id IS DISTINCT FROM new.source_id) OR (old.revision IS DISTINCT FROM new.revision)) OR (old.published_at IS DISTINCT FROM new.published_at)) OR (old.added_at IS DISTINCT FROM new.added_at))) EXECUTE FUNCTION dedup.article_edited();
 --- trigger article_emptied of article
 CREATE OR REPLACE TRIGGER article_emptied AFTER TRUNCATE ON dedup.article FOR EACH STATEMENT EXECUTE FUNCTION dedup.emptied();
 --- trigger article_lock of article
-CREATE OR REPLACE TRIGGER article_lock BEFORE DELETE OR UPDATE OF source_id, title, text, text_hash, language, published_at, added_at ON dedup.article FOR EACH STATEMENT EXECUTE FUNCTION dedup.article_lock();
+CREATE OR REPLACE TRIGGER article_lock BEFORE DELETE OR UPDATE OF source_id, title, text, text_hash, language, published_at, added_at, scope ON dedup.article FOR EACH STATEMENT EXECUTE FUNCTION dedup.article_lock();
 --- trigger article_new of article
 CREATE OR REPLACE TRIGGER article_new BEFORE INSERT ON dedup.article FOR EACH ROW WHEN ((new.revision <> 0)) EXECUTE FUNCTION dedup.article_new();
 --- trigger article_revision of article
 CREATE OR REPLACE TRIGGER article_revision BEFORE UPDATE OF revision ON dedup.article FOR EACH STATEMENT EXECUTE FUNCTION dedup.article_marks();
 --- trigger article_waits of article
-CREATE OR REPLACE TRIGGER article_waits AFTER INSERT OR DELETE OR UPDATE OF source_id, title, text, language, published_at, added_at ON dedup.article FOR EACH STATEMENT EXECUTE FUNCTION dedup.article_waits();
+CREATE OR REPLACE TRIGGER article_waits AFTER INSERT OR DELETE OR UPDATE OF source_id, title, text, language, published_at, added_at, scope ON dedup.article FOR EACH STATEMENT EXECUTE FUNCTION dedup.article_waits();
 --- trigger attached_emptied of article
 CREATE OR REPLACE TRIGGER attached_emptied AFTER TRUNCATE ON dedup.article FOR EACH STATEMENT EXECUTE FUNCTION dedup.attached_emptied();
 --- trigger sentences_deleted of article
 CREATE OR REPLACE TRIGGER sentences_deleted AFTER DELETE ON dedup.article FOR EACH ROW EXECUTE FUNCTION dedup.sentences_went();
 --- trigger sentences_edited of article
-CREATE OR REPLACE TRIGGER sentences_edited AFTER UPDATE OF title, text, text_hash, language ON dedup.article FOR EACH ROW WHEN ((old.revision <> new.revision)) EXECUTE FUNCTION dedup.sentences_went();
+CREATE OR REPLACE TRIGGER sentences_edited AFTER UPDATE OF title, text, text_hash, language, scope ON dedup.article FOR EACH ROW WHEN ((old.revision <> new.revision)) EXECUTE FUNCTION dedup.sentences_went();
 --- trigger sentences_emptied of article
 CREATE OR REPLACE TRIGGER sentences_emptied AFTER TRUNCATE ON dedup.article FOR EACH STATEMENT EXECUTE FUNCTION dedup.sentences_went();
 --- trigger article_mark_emptied of article_mark

@@ -91,9 +91,10 @@ def window(start: int, length: int, ring: int = 14) -> list[Code]:
     return [code((start + i) % ring) for i in range(length)]
 
 
-def sentence_hash(given: Code) -> int:
-    """The hash under which a sentence is counted."""
-    return Hasher().words(words(sentence(given)))
+def sentence_hash(given: Code, scope: str | None = None) -> int:
+    """The hash under which a sentence is counted among the articles of a scope."""
+    found = Hasher().words(words(sentence(given)))
+    return found if scope is None else found ^ Hasher().scope(scope)
 
 
 def at(minute: float) -> datetime:
@@ -154,11 +155,15 @@ def _fingerprinter(settings: Settings) -> Fingerprinter:
 
 @lru_cache(maxsize=100_000)
 def fingerprint(
-    settings: Settings, body: str, language: str | None = None, title: str | None = None
+    settings: Settings,
+    body: str,
+    language: str | None = None,
+    title: str | None = None,
+    scope: str | None = None,
 ) -> Fingerprint | str:
     """Make the fingerprint of a text, or the reason for its refusal. Ignores trained sentence parameters."""
     try:
-        return _fingerprinter(settings).fingerprint(body, language, title)
+        return _fingerprinter(settings).fingerprint(body, language, title, scope)
     except UnreadableError as error:
         return str(error)
 
@@ -174,7 +179,7 @@ def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answ
     with database.transaction() as cursor:
         settings = rulebooks.load_settings(cursor)
         rows = cursor.execute(
-            "SELECT id, source_id, published_at, added_at, language, t.text, t.html, title, archived"
+            "SELECT id, source_id, published_at, added_at, language, t.text, t.html, title, scope, archived"
             " FROM dedup.marked_article a JOIN dedup.article_text t ON t.article_id = a.id"
         ).fetchall()
         horizon = window_of.load(cursor).horizon
@@ -186,15 +191,15 @@ def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answ
     names: dict[int, str] = {}
     subjects = []
     outside = set()
-    for article_id, source_id, published_at, added_at, language, stored_body, html, title, archived in rows:
-        body = articles.extract_text(stored_body, html)
+    for article_id, source_id, published_at, added_at, language, given, html, title, scope, archived in rows:
+        body = articles.extract_text(given, html)
         order = order_key(settings, published_at, added_at, source_id)
         if horizon is not None and order[0] < horizon:
             assert archived or isinstance(fingerprint(settings, body, language, title), str), source_id
             outside.add(source_id)
             continue
         assert not archived, f"{source_id} is inside"
-        made = fingerprint(settings, body, language, title)
+        made = fingerprint(settings, body, language, title, scope)
         if isinstance(made, str):
             found.marks[source_id] = ("failed", None, None, made)
             continue
@@ -238,7 +243,7 @@ def make_function(settings: Settings, _models: object) -> FingerprintFunction:
     """Fingerprints texts as `pool.make_function` does, but the same text only once in a test session."""
 
     def function(task: TextTask) -> Fingerprint | str:
-        return fingerprint(settings, task.text, task.language, task.title)
+        return fingerprint(settings, task.text, task.language, task.title, task.scope)
 
     return each(settings, function)
 

@@ -207,20 +207,24 @@ class CommonSentences(OfCorpus):
 
     list = transacted(overview.common_sentences)
 
-    def pin(self, sentence: str | int, *, common: bool, language: str | None = None) -> None:
-        """Pin a sentence as always common or as never common.
+    def pin(
+        self, sentence: str | int, *, common: bool, language: str | None = None, scope: str | None = None
+    ) -> None:
+        """Pin a sentence as always common or as never common, among the articles of a scope.
 
         `sentence`: the sentence itself, or its hash. Raises InputError: the text is not exactly one
         sentence of the minimum length, or the number is not a hash.
         """
         with self._database.transaction() as cursor:
-            key, example = _hashed(cursor, sentence, language)
-            pins.pin_sentence(cursor, key, common, example)
+            key, example = _hashed(cursor, sentence, language, scope)
+            pins.pin_sentence(cursor, key, common, example, scope)
 
-    def unpin(self, sentence: str | int, *, language: str | None = None) -> bool:
+    def unpin(
+        self, sentence: str | int, *, language: str | None = None, scope: str | None = None
+    ) -> bool:
         """Remove a pin; return False if there was no pin. Raises InputError: as in `pin`."""
         with self._database.transaction() as cursor:
-            key, _ = _hashed(cursor, sentence, language)
+            key, _ = _hashed(cursor, sentence, language, scope)
             return bool(pins.unpin_sentences(cursor, [key]))
 
 
@@ -232,14 +236,16 @@ def language_code(language: str) -> str:
     return code
 
 
-def _hashed(cursor: Cursor, sentence: str | int, language: str | None) -> tuple[int, str | None]:
+def _hashed(
+    cursor: Cursor, sentence: str | int, language: str | None, scope: str | None
+) -> tuple[int, str | None]:
     """Return the hash and the words of a sentence; return None as words if `sentence` is a hash."""
     if isinstance(sentence, int):
         if not -(2**63) <= sentence < 2**63:
             raise InputError("the number is not a sentence hash: it does not fit in 64 bits")
         return sentence, None
     fingerprinter = rulebooks.load_rulebook(cursor).fingerprinter
-    found = [(key, text) for text, key in fingerprinter.sentences(sentence, language) if key is not None]
+    found = [(key, text) for text, key in fingerprinter.sentences(sentence, language, scope) if key is not None]
     if len(found) != 1:
         minimum = fingerprinter.settings.sentence_min_characters
         raise InputError(

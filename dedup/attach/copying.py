@@ -20,6 +20,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dedup.attach.attachments import Attachment
+from dedup.attach.functions import LATER_FIELDS
 from dedup.attach.outbox import TableBusyError, UnfitError, refuse_repeated
 from dedup.base.article import MAX_TEXT_CHARACTERS
 from dedup.base.errors import DatabaseError
@@ -32,7 +33,7 @@ _attachments = Statements("attach/attachments")
 
 # Columns of a copied row, in the order of the query `rows` in copying.sql.
 COLUMNS = (
-    *("source_id", "text", "title", "url", "publication", "language", "published_at", "byline"),
+    *("source_id", "text", "title", "url", "publication", "language", "published_at", *LATER_FIELDS),
     *("status", "original", "score", "kept", "changed_at"),
 )
 
@@ -189,7 +190,7 @@ def _copy(
         "rows",
         rows=rows,
         text=attachment.call("text", "r.source_id"),
-        byline="r.byline" if "byline" in attachment.columns else "NULL::text",
+        **{name: f"r.{name}" if name in attachment.columns else "NULL::text" for name in LATER_FIELDS},
         kept="r.kept::text" if attachment.keep else "NULL::text",
         changed_at="r.changed_at::text" if attachment.changed is not None else "NULL::text",
     )

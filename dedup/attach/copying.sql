@@ -12,7 +12,7 @@ SELECT pg_advisory_xact_lock(hashtext('dedup.attached_copy'), %(id)s)
 -- name: rows
 -- Select rows as texts, in a session of the owner. `rows`: a call of a function that belongs to the owner.
 SELECT r.source_id, left(${text}, %(most)s), r.title, r.url, r.publication, r.language, r.published_at::text,
-       ${byline}, r.status, r.original, r.score::text, ${kept}, ${changed_at}
+       ${byline}, ${scope}, r.status, r.original, r.score::text, ${kept}, ${changed_at}
 FROM ${rows} AS r
 
 -- name: limit_time
@@ -23,25 +23,27 @@ SET statement_timeout = ${milliseconds}
 -- name: keep
 -- Store copied rows. Each parameter for a column is an array of texts.
 INSERT INTO dedup.attached_copy AS c
-    (attachment_id, source_id, text, title, url, publication, language, published_at, byline, status, original,
+    (attachment_id, source_id, text, title, url, publication, language, published_at, byline, scope, status, original,
      score, kept, changed_at)
 SELECT %(id)s::integer, g.source_id, g.text, g.title, g.url, g.publication, g.language, g.published_at::timestamptz,
-       g.byline, g.status, g.original, g.score::double precision, g.kept::jsonb, g.changed_at::timestamptz
+       g.byline, g.scope, g.status, g.original, g.score::double precision, g.kept::jsonb, g.changed_at::timestamptz
 FROM unnest(%(source_id)s::text[], %(text)s::text[], %(title)s::text[], %(url)s::text[], %(publication)s::text[],
-            %(language)s::text[], %(published_at)s::text[], %(byline)s::text[], %(status)s::text[],
+            %(language)s::text[], %(published_at)s::text[], %(byline)s::text[], %(scope)s::text[],
+            %(status)s::text[],
             %(original)s::text[], %(score)s::text[], %(kept)s::text[], %(changed_at)s::text[])
-    AS g (source_id, text, title, url, publication, language, published_at, byline, status, original, score, kept,
-          changed_at)
+    AS g (source_id, text, title, url, publication, language, published_at, byline, scope, status, original, score,
+          kept, changed_at)
 ON CONFLICT (attachment_id, source_id) DO UPDATE
-SET (text, title, url, publication, language, published_at, byline, status, original, score, kept, changed_at)
+SET (text, title, url, publication, language, published_at, byline, scope, status, original, score, kept, changed_at)
     = ROW (EXCLUDED.text, EXCLUDED.title, EXCLUDED.url, EXCLUDED.publication, EXCLUDED.language,
-           EXCLUDED.published_at, EXCLUDED.byline, EXCLUDED.status, EXCLUDED.original, EXCLUDED.score, EXCLUDED.kept,
-           EXCLUDED.changed_at)
-WHERE (c.text, c.title, c.url, c.publication, c.language, c.published_at, c.byline, c.status, c.original, c.score,
-       c.kept, c.changed_at)
+           EXCLUDED.published_at, EXCLUDED.byline, EXCLUDED.scope, EXCLUDED.status, EXCLUDED.original, EXCLUDED.score,
+           EXCLUDED.kept, EXCLUDED.changed_at)
+WHERE (c.text, c.title, c.url, c.publication, c.language, c.published_at, c.byline, c.scope, c.status, c.original,
+       c.score, c.kept, c.changed_at)
       IS DISTINCT FROM
       (EXCLUDED.text, EXCLUDED.title, EXCLUDED.url, EXCLUDED.publication, EXCLUDED.language, EXCLUDED.published_at,
-       EXCLUDED.byline, EXCLUDED.status, EXCLUDED.original, EXCLUDED.score, EXCLUDED.kept, EXCLUDED.changed_at)
+       EXCLUDED.byline, EXCLUDED.scope, EXCLUDED.status, EXCLUDED.original, EXCLUDED.score, EXCLUDED.kept,
+       EXCLUDED.changed_at)
 
 -- name: drop_gone
 -- Delete the copies of rows that were requested but not found in the table.

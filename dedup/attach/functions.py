@@ -14,8 +14,10 @@ from dedup.base.article import KEPT_CHARACTERS, MAX_FIELD_BYTES
 from dedup.db.rendering import Named, Verbatim, own, prefixed, render, schema_of
 from dedup.db.statements import Statements
 
-FIELDS = ("title", "url", "publication", "language", "published_at", "byline")
+FIELDS = ("title", "url", "publication", "language", "published_at", "byline", "scope")
 """Fields of an article that can be mapped to a column, besides the text."""
+
+LATER_FIELDS = ("byline", "scope")
 
 BYTES_PER_CHARACTER = 4  # Maximum in UTF-8
 MARK_COLUMNS = ("status", "duplicate_of", "score")  # Added to the table by `--mark-columns`
@@ -115,8 +117,8 @@ def _field(attachment: Attachment, name: str, zoned: bool = False) -> Part:
 
 
 def _read(attachment: Attachment) -> tuple[str, ...]:
-    # Read a byline only if it is mapped: functions made by older versions of dedup return no byline.
-    return tuple(name for name in FIELDS if name != "byline" or name in attachment.columns)
+    # Read a later field only if it is mapped: functions made by older versions of dedup do not return it.
+    return tuple(name for name in FIELDS if name not in LATER_FIELDS or name in attachment.columns)
 
 
 # Columns in the results of `rows` and `page`: the marks in the table, or null. `original` is a source_id.

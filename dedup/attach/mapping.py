@@ -13,7 +13,7 @@ from psycopg import sql
 from dedup.attach import drift, survey
 from dedup.attach.attachments import Attachment
 from dedup.attach.ddl import MARKS, original_names
-from dedup.attach.functions import FIELDS, TIMES, TableShape, mark_columns
+from dedup.attach.functions import EXACT, FIELDS, TIMES, TableShape, mark_columns
 from dedup.base.errors import InputError
 from dedup.db.database import Cursor, one_row
 from dedup.db.rendering import schema_of
@@ -232,7 +232,9 @@ def _keys(
 
 def fits(field: str, column: Column) -> bool:
     """Return whether the type of a column fits a field of an article."""
-    return column.kind in TIMES if field == "published_at" else column.category in "SE"
+    if field == "published_at":
+        return column.kind in TIMES
+    return column.category in "SE" or (field == "scope" and column.kind in EXACT)
 
 
 def _map(wanted: TableMapping, columns: Mapping[str, Column]) -> dict[str, str]:

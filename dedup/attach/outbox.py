@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dedup.attach.attachments import Attachment
-from dedup.attach.functions import KEYS_PER_NOTE
+from dedup.attach.functions import KEYS_PER_NOTE, LATER_FIELDS
 from dedup.base.article import MAX_SOURCE_ID_BYTES
 from dedup.base.html import plain_title
 from dedup.db.arrays import bigints
@@ -119,8 +119,8 @@ def _rows(attachment: Attachment, given: str) -> str:
 
 
 def _optional(attachment: Attachment) -> dict[str, str]:
-    byline = "v.byline" if "byline" in attachment.columns else "NULL::text"
-    return {"kept": "v.kept" if attachment.keep else "NULL::jsonb", "byline": byline}
+    later = {name: f"v.{name}" if name in attachment.columns else "NULL::text" for name in LATER_FIELDS}
+    return {"kept": "v.kept" if attachment.keep else "NULL::jsonb", **later}
 
 
 def _titles(

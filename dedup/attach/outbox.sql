@@ -69,7 +69,7 @@ SELECT source_id FROM dedup.article WHERE id = a.duplicate_of AND attachment_id 
 -- name: copied
 -- Columns of a copied row, with the names and types of the columns that the functions of a table return.
 c.source_id, sha256(convert_to(c.text, 'UTF8')) AS text_hash, c.title, c.url, c.publication, c.language,
-c.published_at, c.byline, c.status, c.original, c.score, c.kept, c.changed_at
+c.published_at, c.byline, c.scope, c.status, c.original, c.score, c.kept, c.changed_at
 
 -- name: titles
 -- Select titles that may have tags or entities of HTML. `rows`: a call of a function made for the table.
@@ -82,7 +82,8 @@ SELECT DISTINCT title FROM ${rows} AS r WHERE title ~ '[<&]'
 WITH state AS MATERIALIZED (
     SELECT g.source_id, v.source_id IS NOT NULL AS present, a.id, a.attachment_id, a.revision,
            a.published_at AS was_published_at, v.text_hash, coalesce(h.plain, v.title) AS title, v.url, v.publication, v.language,
-           v.published_at, ${kept} AS kept, ${byline} AS byline, v.times, octet_length(g.source_id) <= %(longest)s AS fits,
+           v.published_at, ${kept} AS kept, ${byline} AS byline, ${scope} AS scope, v.times,
+           octet_length(g.source_id) <= %(longest)s AS fits,
            (v.status, v.original, v.score) IS DISTINCT FROM (a.status, o.source_id, a.score) AS otherwise
     FROM (SELECT DISTINCT given.id COLLATE "C" AS source_id FROM unnest(%(source_ids)s::text[]) AS given (id)) AS g
     LEFT JOIN (
@@ -107,20 +108,21 @@ WITH state AS MATERIALIZED (
     ON CONFLICT DO NOTHING
 ), inserted AS (
     INSERT INTO dedup.article (source_id, attachment_id, text_hash, title, url, publication, language, published_at,
-                               kept, byline)
+                               kept, byline, scope)
     SELECT s.source_id, %(id)s::integer, s.text_hash, s.title, s.url, s.publication, s.language, s.published_at, s.kept,
-           s.byline
+           s.byline, s.scope
     FROM state s
     WHERE s.present AND s.id IS NULL AND s.fits ORDER BY s.source_id
     ON CONFLICT (source_id) DO NOTHING RETURNING 1
 ), updated AS (
     UPDATE dedup.article a
-    SET (text_hash, title, url, publication, language, published_at, kept, byline)
-        = ROW (s.text_hash, s.title, s.url, s.publication, s.language, s.published_at, s.kept, s.byline)
+    SET (text_hash, title, url, publication, language, published_at, kept, byline, scope)
+        = ROW (s.text_hash, s.title, s.url, s.publication, s.language, s.published_at, s.kept, s.byline, s.scope)
     FROM state s
     WHERE a.id = s.id AND s.present AND a.attachment_id = %(id)s
-      AND (a.text_hash, a.title, a.url, a.publication, a.language, a.published_at, a.kept, a.byline)
-          IS DISTINCT FROM (s.text_hash, s.title, s.url, s.publication, s.language, s.published_at, s.kept, s.byline)
+      AND (a.text_hash, a.title, a.url, a.publication, a.language, a.published_at, a.kept, a.byline, a.scope)
+          IS DISTINCT FROM (s.text_hash, s.title, s.url, s.publication, s.language, s.published_at, s.kept, s.byline,
+                            s.scope)
     RETURNING a.id, s.revision AS before, a.revision AS after,
         (s.revision, s.was_published_at) IS DISTINCT FROM (a.revision, a.published_at) AS touches
 ), deleted AS (
@@ -144,14 +146,15 @@ SELECT dedup.articles_edited(%(ids)s::bigint[], %(before)s::integer[], %(after)s
 -- that differ from their articles, each with the difference in words; 2. the source_id of the last row; 3. the time of
 -- change of the last row; 4. the latest time of change; 5. a source_id that several rows share, or null.
 WITH page AS MATERIALIZED (
-    SELECT row_number() OVER () AS place, ${changed_at} AS at, ${kept} AS keeps, ${byline} AS wrote, v.* FROM ${page} AS v
+    SELECT row_number() OVER () AS place, ${changed_at} AS at, ${kept} AS keeps, ${byline} AS wrote, ${scope} AS within, v.*
+    FROM ${page} AS v
 ), differing AS (
     SELECT p.place, p.source_id,
            CASE WHEN a.id IS NULL THEN 'the row has no article'
                 WHEN a.attachment_id IS DISTINCT FROM %(id)s
-                    OR (a.text_hash, a.title, a.url, a.publication, a.language, a.published_at, a.kept, a.byline)
+                    OR (a.text_hash, a.title, a.url, a.publication, a.language, a.published_at, a.kept, a.byline, a.scope)
                        IS DISTINCT FROM (p.text_hash, coalesce(h.plain, p.title), p.url, p.publication, p.language,
-                                         p.published_at, p.keeps, p.wrote)
+                                         p.published_at, p.keeps, p.wrote, p.within)
                 THEN 'the row differs from its article'
                 WHEN %(marked)s AND (p.status, p.original, p.score) IS DISTINCT FROM (a.status, o.source_id, a.score)
                 THEN 'the row lacks the marks of its article' END AS matter

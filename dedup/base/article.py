@@ -27,6 +27,7 @@ MAX_FIELD_BYTES: dict[str, int] = {
     "publication": 4_096,
     "language": 64,
     "byline": 4_096,
+    "scope": 1_024,
 }
 """Maximum size of each field, in bytes of UTF-8."""
 
@@ -49,6 +50,8 @@ class Article:
         language: ISO 639 code such as `en`, at most 64 bytes; None means the default of the corpus.
         kept: your own columns, JSON values by column name: shown beside the mark, never compared. A text is
             cut to 4,096 characters. Any other value is left out if its JSON has more than 4,096 characters.
+        scope: articles are compared only with articles of the same scope, such as the reader whose feed
+            brought them; None is a scope of its own. At most 1,024 bytes of UTF-8.
     """
 
     source_id: str
@@ -61,6 +64,7 @@ class Article:
     language: str | None = None
     byline: str | None = None
     kept: Mapping[str, Any] | None = field(default=None, hash=False)
+    scope: str | None = None
 
     def __init__(
         self,
@@ -74,6 +78,7 @@ class Article:
         language: str | None = None,
         byline: str | None = None,
         kept: Mapping[str, Any] | None = None,
+        scope: str | None = None,
         *,
         html: str | None = None,
     ) -> None:
@@ -120,6 +125,7 @@ class Article:
         set_(self, "language", None if language is None else short_text("language", language))
         set_(self, "byline", None if byline is None else short_text("byline", byline))
         set_(self, "kept", None if kept is None else kept_values(kept))
+        set_(self, "scope", None if scope is None else short_text("scope", scope))
         set_(self, "published_at", None if published_at is None else parse_time(published_at, "published_at"))
         set_(self, "added_at", None if added_at is None else parse_time(added_at, "added_at"))
 
@@ -246,3 +252,4 @@ class TextTask(NamedTuple):
     text: str
     characters: int | None = None  # Length of a text that is too long to be loaded
     byline: str | None = None  # For credits; not part of the fingerprint
+    scope: str | None = None

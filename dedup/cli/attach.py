@@ -21,6 +21,10 @@ PublishedOption = Annotated[
 ]
 
 BylineOption = Annotated[str | None, Option(metavar="COLUMN", help="Column of the author.")]
+WithinOption = Annotated[
+    str | None,
+    Option("--within", metavar="COLUMN", help="Compare rows only with rows of the same value here."),
+]
 ChangedOption = Annotated[
     str | None, Option(metavar="COLUMN", help="Column of a row's last change, for tables without triggers.")
 ]
@@ -39,6 +43,7 @@ def attach(
     language: LanguageOption = None,
     published: PublishedOption = None,
     byline: BylineOption = None,
+    within: WithinOption = None,
     where: Annotated[str | None, Option(metavar="SQL", help="Condition on rows: \"lang = 'en'\".")] = None,
     name: Annotated[
         str | None, Option(metavar="NAME", help="Prefix of the articles' ids; default: the table's name.")
@@ -73,10 +78,13 @@ def attach(
     If the bodies look like HTML, add `--html`, which needs the extra `html`, or `--no-html`, which keeps the
     tags; otherwise the table is refused.
 
+    If each reader has rows of their own, `--within` compares rows of the same reader only.
+
         dedup attach public.articles --id id --text body --title headline --published pub_date
+        dedup attach public.entries --id id --text content --html --within user_id
         dedup attach cms.posts_read --id id --text body --publication outlet --html --changed updated_at
     """
-    columns = _columns(text, title, url, publication, language, published, byline)
+    columns = _columns(text, title, url, publication, language, published, byline, within)
     with corpus() as dd:
         done = dd.attachments.attach(
             table,
@@ -119,6 +127,7 @@ def remap(
     language: LanguageOption = None,
     published: PublishedOption = None,
     byline: BylineOption = None,
+    within: WithinOption = None,
     where: Annotated[str | None, Option(metavar="SQL", help='Condition on rows; "": all rows.')] = None,
     changed: ChangedOption = None,
     every: EveryOption = None,
@@ -133,7 +142,7 @@ def remap(
         dedup remap articles
         dedup remap articles --text main_text
     """
-    columns = _columns(text, title, url, publication, language, published, byline)
+    columns = _columns(text, title, url, publication, language, published, byline, within)
     with corpus() as dd:
         done = dd.attachments.remap(
             name,
@@ -153,7 +162,7 @@ def remap(
 
 
 def _columns(*given: str | None) -> dict[str, str]:
-    fields = ("text", "title", "url", "publication", "language", "published_at", "byline")
+    fields = ("text", "title", "url", "publication", "language", "published_at", "byline", "scope")
     return {field: column for field, column in zip(fields, given, strict=True) if column is not None}
 
 

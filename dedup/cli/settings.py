@@ -23,6 +23,10 @@ SentenceLanguageOption = Annotated[
     str | None, Option("--language", help="Language of the sentence, such as `en`.")
 ]
 
+SentenceScopeOption = Annotated[
+    str | None, Option("--within", metavar="SCOPE", help="Scope of the articles with the sentence, if any.")
+]
+
 settings_app, common_app = typer.Typer(), typer.Typer()
 
 
@@ -210,12 +214,15 @@ def common_pin(
     always: Annotated[bool, Option("--always", help="Always ignore the sentence.")] = False,
     never: Annotated[bool, Option("--never", help="Never ignore the sentence.")] = False,
     language: SentenceLanguageOption = None,
+    within: SentenceScopeOption = None,
 ) -> None:
     """Pin a sentence as always common or never common, from the next backfill on."""
     if always == never:
         raise InputError("add either --always or --never")
     with corpus() as dd:
-        dd.common_sentences.pin(_sentence_or_hash(sentence), common=always, language=language)
+        dd.common_sentences.pin(
+            _sentence_or_hash(sentence), common=always, language=language, scope=within
+        )
     output.say(f"pinned as {'always' if always else 'never'} common; next: dedup backfill")
 
 
@@ -223,10 +230,11 @@ def common_pin(
 def common_unpin(
     sentence: Annotated[str, Argument(metavar="SENTENCE", help="Sentence, or its hash.")],
     language: SentenceLanguageOption = None,
+    within: SentenceScopeOption = None,
 ) -> None:
     """Remove the pin of a sentence, from the next backfill on."""
     with corpus() as dd:
-        unpinned = dd.common_sentences.unpin(_sentence_or_hash(sentence), language=language)
+        unpinned = dd.common_sentences.unpin(_sentence_or_hash(sentence), language=language, scope=within)
     if not unpinned:
         output.say("that sentence was not pinned; `dedup common` lists the pins")
         raise typer.Exit(1)

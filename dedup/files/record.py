@@ -30,7 +30,7 @@ Record = tuple[int, bytes | None, dict[str, Any] | str]
 Plan = Mapping[str, tuple[str, ...]]  # For each field of an article, the names to try, in order
 
 REQUIRED_FIELDS = ("source_id", "text")
-SHORT_FIELDS = ("title", "url", "publication", "language", "byline")
+SHORT_FIELDS = ("title", "url", "publication", "language", "byline", "scope")
 
 # Maximum bytes of a line, or of the cells of a row. The longest of 120,000 articles has 132,000 characters.
 # Reading a record takes up to 13 times its size: bytes, text, csv's four bytes per character, and values.
@@ -113,8 +113,9 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
             raise InputError(f"{field} is missing")
     if "" in found.values():  # an empty cell of CSV is a missing value
         found = {field: value for field, value in found.items() if value != "" or field in REQUIRED_FIELDS}
-    if type(found["source_id"]) is int:  # isinstance would also accept True
-        found["source_id"] = str(found["source_id"])
+    for field in ("source_id", "scope"):
+        if type(found.get(field)) is int:  # isinstance would also accept True
+            found[field] = str(found[field])
     if isinstance(found.get("byline"), (list, dict)):
         found = {**found, "byline": _join_names(found["byline"]) or None}
     if isinstance(found.get("kept"), str):

@@ -43,6 +43,8 @@ _sql = Statements("store/articles")
 # 10,000 random pairs of news, one pair reaches this value, and that pair fails the other conditions.
 LEAST_ALIGNED = 0.1
 
+OTHER_SCOPE = "not compared: articles are compared within their scope, and these have different scopes"
+
 
 @dataclass(frozen=True, slots=True)
 class ExplainedArticle(Answer):
@@ -78,7 +80,7 @@ class Explanation(Answer):
     # Counted sentences that only one article has. For a copy with misread letters: passages that differ.
     differing: tuple[DifferingSentence, ...] = field(repr=False)
     letters: tuple[str, ...]  # for a copy with misread letters: conditions of the rule `damaged`, in words
-    scores: Scores | None  # None if one of the texts cannot be read
+    scores: Scores | None  # None if one of the texts cannot be read, or the scopes differ
     related: Related | None  # None if they are not related or a text cannot be read
     why_not: tuple[str, ...]  # reasons why high scores did not make a duplicate, one sentence each
 
@@ -99,7 +101,7 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
     pin = pins.relation_of(cursor, a, b)
     compared = None
     letters: list[str] = []
-    if first.fingerprint and second.fingerprint:
+    if first.fingerprint and second.fingerprint and (pin or first.scope == second.scope):
         profiles = (
             Profile.of(first.fingerprint, common, first.published),
             Profile.of(second.fingerprint, common, second.published),
@@ -113,7 +115,7 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
                 DifferingSentence(*(side.segments if side else None for side in pair)) for pair in sides
             ]
     return Explanation(
-        decision=_explain_missing(first, second) or (compared.describe_decision() if compared else ""),
+        decision=_explain_missing(first, second) or (compared.describe_decision() if compared else OTHER_SCOPE),
         earlier=first.summarize(common),
         later=second.summarize(common),
         shared=tuple(sentence for key, sentence in earlier.items() if key in later),
@@ -144,6 +146,7 @@ class _Article:
     mark: MarkState
     order: OrderKey
     published: int
+    scope: str | None
     text: str = field(repr=False)
     sentences: list[tuple[str, int | None]]
     fingerprint: Fingerprint | None
@@ -177,18 +180,18 @@ def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Article:
     row = cursor.execute(query, {"source_id": source_id}).fetchone()
     if row is None:
         raise NotFoundError.of(source_id)
-    title, publication, published_at, added_at, language, body, html, *mark = row
+    title, publication, published_at, added_at, language, scope, body, html, *mark = row
     text = articles.extract_text(body, html)
     order = order_key(rulebook.settings, published_at, added_at, source_id)
     made = unreadable = None
     try:
-        made = rulebook.fingerprinter.fingerprint(text, language, title)
+        made = rulebook.fingerprinter.fingerprint(text, language, title, scope)
     except UnreadableError as error:
         unreadable = str(error)
-    sentences = rulebook.fingerprinter.sentences(text, language) if made else []
+    sentences = rulebook.fingerprinter.sentences(text, language, scope) if made else []
     state = MarkState(source_id, *mark)
     published = published_second(rulebook.settings, order[0], published_at)
-    return _Article(title, publication, state, order, published, text, sentences, made, unreadable)
+    return _Article(title, publication, state, order, published, scope, text, sentences, made, unreadable)
 
 
 def _explain_missing(*both: _Article) -> str | None:

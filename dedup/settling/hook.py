@@ -47,7 +47,9 @@ DELETED = "the article was deleted while it was being stored; submit it again"
 
 def fingerprint(rulebook: Rulebook, article: Article) -> Fingerprinted:
     """Return the fingerprint of an article that is not stored yet. This takes 1 ms and needs no database."""
-    task = TextTask(0, 0, article.language, article.title, storable(article.text))
+    task = TextTask(
+        0, 0, article.language, article.title, storable(article.text), scope=article.scope
+    )
     return fingerprint_task(rulebook.fingerprinter, task)
 
 
@@ -135,9 +137,9 @@ def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerpri
         if is_free:  # while the memory engine runs, leave the article to its backfill
             _settle_cascade(cursor, settings, [*partners, *window.archive(cursor, settings, [known.id])])
     elif not known.settled:
-        if (known.language, known.title) != (article.language, article.title):
-            # The caller omitted the stored title or language. The fingerprint needs both, so make it again.
-            task = TextTask(0, 0, known.language, known.title, storable(article.text))
+        if (known.language, known.title, known.scope) != (article.language, article.title, article.scope):
+            # The caller omitted a stored value that the fingerprint needs, so make it again.
+            task = TextTask(0, 0, known.language, known.title, storable(article.text), scope=known.scope)
             made = fingerprint_task(rulebook.fingerprinter, task)
         result = Fingerprinted(known.id, known.revision, made.fingerprint, made.reason)
         fingerprints.store(cursor, [result])

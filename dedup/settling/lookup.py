@@ -33,7 +33,9 @@ def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdic
     prefer_indexes(cursor)  # outdated statistics could make Postgres scan whole tables
     unsettled = settling.count_unsettled(cursor, UNSETTLED_LIMIT)
     try:
-        made = rulebook.fingerprinter.fingerprint(storable(given.text), given.language, given.title)
+        made = rulebook.fingerprinter.fingerprint(
+            storable(given.text), given.language, given.title, given.scope
+        )
     except UnreadableError as error:
         return Verdict(own_id, "failed", None, None, str(error), unsettled=unsettled)
     settings = rulebook.settings

@@ -88,7 +88,8 @@ def _compare_versions(
         known = {id: found for id, found in known.items() if id in wanted}
         with database.transaction() as cursor:
             for task in articles.load_texts(cursor, sorted(wanted - known.keys())):
-                known[task.id] = task.revision, fingerprinter.sentences(task.text, task.language)
+                sentences = fingerprinter.sentences(task.text, task.language, task.scope)
+                known[task.id] = task.revision, sentences
             # A missing text belongs to a row of an attached table that changed after the pairs were listed.
             readable = [pair for pair in pairs if pair.id in known and pair.other_id in known]
             altered = [_difference(pair, known) for pair in readable if pair.altered]

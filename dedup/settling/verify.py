@@ -201,7 +201,7 @@ def _check_fingerprints(
             given_up += 1  # the text may crash this process, as it crashed workers
             continue
         try:
-            made = rulebook.fingerprinter.fingerprint(task.text, task.language, task.title)
+            made = rulebook.fingerprinter.fingerprint(task.text, task.language, task.title, task.scope)
         except UnreadableError as error:
             if article.settled and article.mark != Mark(Status.FAILED, reason=str(error)):
                 words = f"{article.mark.status}, but it cannot be read ({error})"

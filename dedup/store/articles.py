@@ -97,6 +97,7 @@ class ArticleState:
     stale: bool
     language: str | None
     title: str | None
+    scope: str | None
 
     @property
     def settled(self) -> bool:
@@ -154,8 +155,8 @@ def load_texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
     query = _sql("texts", text=body_sql("a"), html=html_sql("a"))
     rows = cursor.execute(query, {"ids": bigints(ids)}).fetchall()
     return [
-        TextTask(id, revision, language, title, extract_text(text, markup), byline=byline)
-        for id, revision, language, title, text, byline, markup in rows
+        TextTask(id, revision, language, title, extract_text(text, markup), byline=byline, scope=scope)
+        for id, revision, language, title, text, byline, scope, markup in rows
     ]
 
 

@@ -5,13 +5,14 @@
 -- psycopg must escape every backslash, which takes 80 bytes of memory for each.
 unnest(%(source_id)b::text[], %(text)b::text[], %(title)b::text[], %(url)b::text[], %(publication)b::text[],
        %(published_at)s::timestamptz[], %(added_at)s::timestamptz[], %(language)b::text[], %(byline)b::text[],
-       %(kept)b::text[]::jsonb[])
-    AS i (source_id, text, title, url, publication, published_at, added_at, language, byline, kept)
+       %(kept)b::text[]::jsonb[], %(scope)b::text[])
+    AS i (source_id, text, title, url, publication, published_at, added_at, language, byline, kept, scope)
 
 -- name: insert
 -- Store the articles whose source_ids are new.
-INSERT INTO dedup.article (source_id, text, title, url, publication, published_at, added_at, language, byline, kept)
-SELECT source_id, text, title, url, publication, published_at, coalesce(added_at, now()), language, byline, kept
+INSERT INTO dedup.article (source_id, text, title, url, publication, published_at, added_at, language, byline, kept,
+                           scope)
+SELECT source_id, text, title, url, publication, published_at, coalesce(added_at, now()), language, byline, kept, scope
 FROM ${incoming} ORDER BY source_id
 ON CONFLICT (source_id) DO NOTHING
 
@@ -27,6 +28,7 @@ WHERE (i.text IS NOT NULL AND i.text IS DISTINCT FROM a.text)
    OR (i.language IS NOT NULL AND i.language IS DISTINCT FROM a.language)
    OR (i.byline IS NOT NULL AND i.byline IS DISTINCT FROM a.byline)
    OR (i.kept IS NOT NULL AND i.kept IS DISTINCT FROM a.kept)
+   OR (i.scope IS NOT NULL AND i.scope IS DISTINCT FROM a.scope)
 
 -- name: update
 -- Update stored articles; a field that is null keeps its stored value.
@@ -34,7 +36,7 @@ UPDATE dedup.article a
 SET text = coalesce(i.text, a.text), title = coalesce(i.title, a.title), url = coalesce(i.url, a.url),
     publication = coalesce(i.publication, a.publication), published_at = coalesce(i.published_at, a.published_at),
     added_at = coalesce(i.added_at, a.added_at), language = coalesce(i.language, a.language),
-    byline = coalesce(i.byline, a.byline), kept = coalesce(i.kept, a.kept)
+    byline = coalesce(i.byline, a.byline), kept = coalesce(i.kept, a.kept), scope = coalesce(i.scope, a.scope)
 FROM ${incoming}
 WHERE i.source_id = a.source_id AND a.id = ANY (%(ids)s)
 
@@ -44,13 +46,13 @@ SELECT count(*) FROM dedup.article
 
 -- name: find
 -- Return an article without its text.
-SELECT a.id, a.revision, k.status, k.stale, a.language, a.title
+SELECT a.id, a.revision, k.status, k.stale, a.language, a.title, a.scope
 FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 WHERE a.source_id = %(source_id)s
 
 -- name: explained
 -- Return an article with its text and mark, for `dedup explain`.
-SELECT a.title, a.publication, a.published_at, a.added_at, a.language, ${text}, ${html}, k.status, k.stale,
+SELECT a.title, a.publication, a.published_at, a.added_at, a.language, a.scope, ${text}, ${html}, k.status, k.stale,
        k.archived, (SELECT o.source_id FROM dedup.article o WHERE o.id = k.duplicate_of),
        (SELECT c.phrase FROM dedup.correction c WHERE c.article_id = a.id)
 FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
@@ -58,7 +60,7 @@ WHERE a.source_id = %(source_id)s
 
 -- name: texts
 -- Return texts to fingerprint. Leave out articles whose row of an attached table changed since the last sync.
-SELECT a.id, a.revision, a.language, a.title, b.text, a.byline, ${html}
+SELECT a.id, a.revision, a.language, a.title, b.text, a.byline, a.scope, ${html}
 FROM dedup.article a CROSS JOIN LATERAL (SELECT ${text} AS text OFFSET 0) AS b
 WHERE a.id = ANY (%(ids)s) AND (a.text_hash IS NULL OR a.text_hash = sha256(convert_to(b.text, 'UTF8')))
 
@@ -112,9 +114,10 @@ ANALYZE ${tables}
 -- name: defer
 -- Store a version of an article as deferred, without waiting for a lock.
 INSERT INTO dedup.deferred_article (source_id, text, title, url, publication, published_at, added_at, language, byline,
-                                    kept)
+                                    kept, scope)
 VALUES (%(source_id)s, %(text)s, %(title)s, %(url)s, %(publication)s, %(published_at)s,
-        coalesce(%(added_at)s, now()), %(language)s, %(byline)s, %(kept)s::jsonb)
+        coalesce(%(added_at)s, now()), %(language)s, %(byline)s, %(kept)s::jsonb,
+        %(scope)s)
 
 -- name: attached
 -- Return the articles of `source_ids` that are rows of attached tables.
@@ -135,7 +138,8 @@ SELECT source_id FROM dedup.deferred_article GROUP BY source_id ORDER BY min(id)
 -- name: take_deferred
 -- Delete all deferred versions of articles, and return them in the order in which they came.
 WITH taken AS (DELETE FROM dedup.deferred_article WHERE source_id = ANY (%(source_ids)s) RETURNING *)
-SELECT source_id, text, title, url, publication, published_at, added_at, language, byline, kept FROM taken ORDER BY id
+SELECT source_id, text, title, url, publication, published_at, added_at, language, byline, kept, scope FROM taken
+ORDER BY id
 
 -- name: forget_deferred
 -- Delete all deferred versions of articles.

@@ -6,7 +6,7 @@
 SELECT * FROM dedup.submit_new(
     ROW(%(source_id)s, %(text)s, %(title)s, %(url)s, %(publication)s, %(published_at)s, %(added_at)s, %(language)s,
         %(byline)s, %(kept)s::jsonb, %(version)s, %(content_hash)s, %(sentence_hashes)s, %(signature)s, %(buckets)s,
-        %(word_count)s, %(shingle_count)s)::dedup.submission,
+        %(word_count)s, %(shingle_count)s, %(scope)s)::dedup.submission,
     %(rules)s, %(policy)s, %(earliest)s, %(most)s, %(pairs_kept)s, %(checksum)s, %(mark)s::jsonb)
 
 -- name: mark_provisionally

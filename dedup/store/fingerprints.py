@@ -71,7 +71,7 @@ def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[tuple[Tex
         # Rows of attached tables may have changed since the last sync. Note them, so they are read again.
         read = bigints([row[0] for row in rows])
         cursor.execute(_sql("note_moved"), {"ids": ids, "revisions": revisions, "read": read})
-    return [(TextTask(*row[:7]), row[7]) for row in rows]
+    return [(TextTask(*row[:8]), row[8]) for row in rows]
 
 
 def _columns(chunk: Chunk) -> tuple[Bigints, Bigints]:

@@ -125,7 +125,7 @@ CROSS JOIN (SELECT time, id FROM page ORDER BY time DESC, id DESC LIMIT 1) AS la
 -- Return the texts of articles that are unchanged and still wait to be settled. If a text is too long, return only its
 -- length; HTML may be longer. OFFSET 0 forces index lookups, even with outdated statistics.
 SELECT a.id, a.revision, a.language, a.title, CASE WHEN size.too_long THEN '' ELSE body.text END,
-       CASE WHEN size.too_long THEN char_length(body.text) END, a.byline, body.html
+       CASE WHEN size.too_long THEN char_length(body.text) END, a.byline, a.scope, body.html
 FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[]) AS given (id, revision)
 CROSS JOIN LATERAL (SELECT * FROM dedup.marked_article WHERE id = given.id OFFSET 0) AS a
 CROSS JOIN LATERAL (

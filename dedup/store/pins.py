@@ -5,6 +5,7 @@ Pins of sentences take effect with the next backfill. A trigger makes both artic
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -27,38 +28,54 @@ def key(one: str, other: str) -> Key:
     return (one, other) if one < other else (other, one)
 
 
-def pin_sentence(cursor: Cursor, sentence_hash: int, common: bool, example: str | None) -> None:
-    """Pin a sentence as always or never common."""
-    cursor.execute(_sql("pin_sentence"), {"hash": sentence_hash, "common": common, "example": example})
+def pin_sentence(
+    cursor: Cursor, sentence_hash: int, common: bool, example: str | None, scope: str | None = None
+) -> None:
+    """Pin a sentence as always or never common. `scope`: the scope that `sentence_hash` was made for."""
+    values = {"hash": sentence_hash, "common": common, "example": example, "scope": scope}
+    cursor.execute(_sql("pin_sentence"), values)
 
 
-def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str | None]:
-    """Return the full texts of pinned sentences by hash; None if no pin and no article contains the text."""
-    found: dict[int, str | None] = {}
-    for wanted, example in cursor.execute(_sql("examples")).fetchall():
+Words = tuple[str, str | None]
+"""The full text of a pinned sentence, and the scope that its hash was made for."""
+
+
+def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, Words | None]:
+    """Return the words of pinned sentences by hash; None if no pin and no article has the full text."""
+    found: dict[int, Words | None] = {}
+    for wanted, example, scope in cursor.execute(_sql("examples")).fetchall():
         # Long examples are shortened when they are stored, and then have a different hash.
-        if example is not None and fingerprinter.sentence_hash(example) == wanted:
-            found[wanted] = example
+        if example is not None and fingerprinter.sentence_hash(example, scope) == wanted:
+            found[wanted] = example, scope
             continue
-        tasks = load_texts(cursor, one_column(cursor, _sql("carrier"), {"sentences": bigints([wanted])}))
-        sentences = (pair for task in tasks for pair in fingerprinter.sentences(task.text, task.language))
-        found[wanted] = next((words for words, made in sentences if made == wanted), None)
+        found[wanted] = None
+        for task in load_texts(cursor, one_column(cursor, _sql("carrier"), {"sentences": bigints([wanted])})):
+            for words, made in fingerprinter.sentences(task.text, task.language, task.scope):
+                if made == wanted:
+                    found[wanted] = words, task.scope
     return found
 
 
 def keep_words(cursor: Cursor, fingerprinter: Fingerprinter) -> None:
     """Store the full texts of pinned sentences, while fingerprints still lead to articles with the texts."""
-    words = {key: text for key, text in pinned_words(cursor, fingerprinter).items() if text is not None}
-    cursor.execute(_sql("write_examples"), {"hashes": bigints(list(words)), "examples": list(words.values())})
+    words = _known(pinned_words(cursor, fingerprinter))
+    cursor.execute(_sql("write_examples"), {"hashes": bigints(list(words)), **_columns(words)})
 
 
 def rehash(cursor: Cursor, old: Fingerprinter, new: Fingerprinter) -> None:
     """Replace the hashes of pinned sentences by their hashes under a new hash key."""
     # A pin without its full text keeps the old hash, and has no effect until the old key is set again.
-    words = {key: text for key, text in pinned_words(cursor, old).items() if text is not None}
-    after = bigints([new.sentence_hash(text) for text in words.values()])
-    values = {"old": bigints(list(words)), "new": after, "examples": list(words.values())}
-    cursor.execute(_sql("rehash"), values)
+    words = _known(pinned_words(cursor, old))
+    after = bigints([new.sentence_hash(*found) for found in words.values()])
+    cursor.execute(_sql("rehash"), {"old": bigints(list(words)), "new": after, **_columns(words)})
+
+
+def _known(words: Mapping[int, Words | None]) -> dict[int, Words]:
+    return {key: found for key, found in words.items() if found is not None}
+
+
+def _columns(words: Mapping[int, Words]) -> dict[str, list[str | None]]:
+    return {"examples": [text for text, _ in words.values()], "scopes": [scope for _, scope in words.values()]}
 
 
 def unpin_sentences(cursor: Cursor, keys: list[int]) -> int:

@@ -1,7 +1,7 @@
 """Make fingerprints: clean, split, normalise, hash, shingle and sign texts (docs/semantics.md, section 1).
 
 The compiled kernel does all steps in one call (`native.py`). Without the kernel, and for the few texts that
-the kernel cannot read, Python modules do the steps. Equal text, title, language, settings and models give
+the kernel cannot read, Python modules do the steps. Equal text, title, language, scope, settings and models give
 equal fingerprints on every machine whose Python has the same Unicode tables, with the kernel or without.
 """
 
@@ -40,6 +40,7 @@ UNICODE_VERSION = unicodedata.unidata_version
 BATCH_CHARACTERS = 1 << 17
 
 LANGUAGES_KEPT = 256  # Maximum number of cached language names; articles can name any number
+SCOPES_KEPT = 4_096  # Maximum number of cached hashes of scopes
 
 
 class UnreadableError(Exception):
@@ -53,6 +54,7 @@ class _Text(NamedTuple):
     text: str
     title: str | None
     language: str | None
+    scope: str | None
     version: int
     kernel: NativeKernel | None = None
     prepared: Prepared | None = None
@@ -72,6 +74,7 @@ class Fingerprinter:
         self._kernels: dict[str, NativeKernel] = {}
         self._versions: dict[str, int] = {}
         self._known = lru_cache(LANGUAGES_KEPT)(self._find_known)
+        self._scope = lru_cache(SCOPES_KEPT)(self._hash_scope)
 
     def language(self, given: str | None) -> str:
         """Return the base language of a code; without a code, the default language of the corpus."""
@@ -94,22 +97,28 @@ class Fingerprinter:
             self._versions[chosen] = int(struct.unpack("<q", digest[:8])[0])
         return self._versions[chosen]
 
-    def sentence_hash(self, sentence: str) -> int:
+    def sentence_hash(self, sentence: str, scope: str | None = None) -> int:
         """Return the hash of a sentence, even if the sentence is too short to count."""
-        return self._maker.hasher.words(words(sentence))
+        return self._maker.hasher.words(words(sentence)) ^ self._scope(scope)
 
-    def sentences(self, text: str, language: str | None = None) -> list[tuple[str, int | None]]:
+    def sentences(
+        self, text: str, language: str | None = None, scope: str | None = None
+    ) -> list[tuple[str, int | None]]:
         """Return (sentence, hash) pairs, hash None for a short sentence; [] if the text is too long."""
         try:
             self._check_size(text)
         except UnreadableError:
             return []
         found = self.splitter(language).sentences(text)
-        return list(zip(found, self._maker.sentences(found), strict=True))
+        changed = self._scope(scope)
+        hashes = (key if key is None else key ^ changed for key in self._maker.sentences(found))
+        return list(zip(found, hashes, strict=True))
 
-    def fingerprint(self, text: str, language: str | None = None, title: str | None = None) -> Fingerprint:
+    def fingerprint(
+        self, text: str, language: str | None = None, title: str | None = None, scope: str | None = None
+    ) -> Fingerprint:
         """Return the fingerprint of a text; a title counts only for a short text. Raises UnreadableError."""
-        made = self._gathered([self._read(0, text, language, title)], 1, {})
+        made = self._gathered([self._read(0, text, language, title, scope)], 1, {})
         one = made.one(0)
         if one is None:
             raise UnreadableError(made.reasons[0])
@@ -125,7 +134,7 @@ class Fingerprinter:
             try:
                 if task.characters is not None:
                     raise too_long(task.characters, self.settings)
-                given.append(self._read(count, task.text, task.language, task.title))
+                given.append(self._read(count, task.text, task.language, task.title, task.scope))
                 size += len(task.text) + len(task.title or "")
             except Exception as error:
                 reasons[count] = _reason(error)
@@ -136,14 +145,16 @@ class Fingerprinter:
         parts.append(self._safely_gathered(given, count, reasons))
         return Fingerprints.joined(parts)
 
-    def _read(self, place: int, text: str, language: str | None, title: str | None) -> _Text:
+    def _read(
+        self, place: int, text: str, language: str | None, title: str | None, scope: str | None
+    ) -> _Text:
         self._check_size(text)
         version = self.version(language)
         if self._compiled:
             kernel = self._kernel(language)
             if prepared := kernel.prepared(text):
-                return _Text(place, text, title, language, version, kernel, prepared)
-        return _Text(place, text, title, language, version)
+                return _Text(place, text, title, language, scope, version, kernel, prepared)
+        return _Text(place, text, title, language, scope, version)
 
     def _check_size(self, text: str) -> None:
         limit = self.settings.text_max_characters
@@ -193,6 +204,8 @@ class Fingerprinter:
             made.version[one.place] = 0 if one.place in why else one.version
         if self.settings.prints:
             made = self._with_prints(made, given)
+        if any(one.scope is not None for one in given):
+            self._confine(made, given)
         return replace(made, reasons=tuple(map(why.get, range(count))))
 
     def _with_prints(self, made: Fingerprints, given: list[_Text]) -> Fingerprints:
@@ -209,6 +222,17 @@ class Fingerprinter:
             signature=np.concatenate([made.signature, prints], axis=1),
             buckets=np.concatenate([made.buckets, keys], axis=1),
         )
+
+    def _confine(self, made: Fingerprints, given: list[_Text]) -> None:
+        """Change the hashes of each text by the hash of its scope, so that different scopes share none."""
+        changes = np.zeros(len(made), np.int64)
+        changes[[one.place for one in given]] = [self._scope(one.scope) for one in given]
+        made.content_hash[:] ^= changes
+        made.buckets[:] ^= changes[:, None]
+        made.sentence_hashes[:] ^= np.repeat(changes, np.diff(made.sentence_starts))
+
+    def _hash_scope(self, scope: str | None) -> int:
+        return 0 if scope is None else self._maker.hasher.scope(scope)
 
     @cached_property
     def _printer(self) -> damaged.Printer:
@@ -299,7 +323,7 @@ def fingerprint_task(fingerprinter: Fingerprinter, task: TextTask) -> Fingerprin
     try:
         if task.characters is not None:
             raise too_long(task.characters, fingerprinter.settings)
-        made = fingerprinter.fingerprint(task.text, task.language, task.title)
+        made = fingerprinter.fingerprint(task.text, task.language, task.title, task.scope)
     except Exception as error:
         return Fingerprinted(task.id, task.revision, None, _reason(error))
     return Fingerprinted(task.id, task.revision, made)

@@ -72,10 +72,14 @@ class Hasher:
         # Padding with NUL cannot make two words equal, since no word contains NUL.
         padded = data + bytes(-len(data) % 4)
         numbers = [int.from_bytes(padded[i : i + 4], "little") for i in range(0, len(padded), 4)]
-        found = _joined(numbers, self.of_word)
-        for multiplier in MIX:
-            found = ((found ^ found >> 33) * multiplier) & _ALL
-        return found ^ found >> 33
+        return _finalised(_joined(numbers, self.of_word))
+
+    def scope(self, scope: str) -> int:
+        """Return the hash of a scope, which changes all hashes of its articles; 64 bits, signed."""
+        data = scope.encode("utf-8", "surrogatepass")
+        padded = data + bytes(-len(data) % 4)
+        numbers = [len(data), *(int.from_bytes(padded[i : i + 4], "little") for i in range(0, len(padded), 4))]
+        return signed(_finalised(_joined(numbers, self._halves("scope", 1 + len(numbers)))))
 
     def words(self, words: Sequence[str]) -> int:
         """Return the hash of words in order, such as a sentence or a whole text; 64 bits, signed."""
@@ -122,6 +126,12 @@ def mixed(hashes: Hashes) -> Hashes:
 def signed(value: int) -> int:
     """Return the signed 64-bit integer with the same bits as an unsigned one."""
     return value - (1 << 64) if value >> 63 else value
+
+
+def _finalised(value: int) -> int:
+    for multiplier in MIX:
+        value = ((value ^ value >> 33) * multiplier) & _ALL
+    return value ^ value >> 33
 
 
 def _linear(numbers: Iterable[int], coefficients: Hashes) -> int:

@@ -81,6 +81,7 @@ class Theme:
         pair_pins: weight of pins of pairs.
         short: share of texts that take part by their content alone.
         prunes: weight of moving the horizon.
+        scopes: articles get one of these; with several, some move to another.
         calm: begin with a settled corpus, and disturb little at a time.
     """
 
@@ -97,6 +98,7 @@ class Theme:
     pair_pins: int = 0
     short: float = 0.03
     prunes: int = 0
+    scopes: tuple[str | None, ...] = (None,)
     calm: bool = False
 
 
@@ -133,6 +135,8 @@ THEMES = {
         pair_pins=1,
         calm=True,
     ),
+    # Windows of 6 would be duplicates, if their articles were of one scope.
+    "scopes": Theme(starts=2, lengths=(5, 6), edited=0.3, scopes=("a", "a", "b", None), pair_pins=1, calm=True),
     "settings": Theme(starts=8, common_stories=(2, 3, 100), boilerplate=0.2, common=1, settings=6),
 }
 
@@ -282,6 +286,7 @@ class History:
             (self.retitle, 1 + 8 * (self._theme.short > 0.1)),
             (self.crash, 1),
             (self.prune, self._theme.prunes),
+            (self.confine, 6 * (len(self._theme.scopes) > 1)),
         ]
         chosen = self.rng.choices([s for s, _ in steps], [w for _, w in steps])[0]
         self.log.append(chosen.__name__)
@@ -466,6 +471,14 @@ class History:
             for pin in pins.pair_pins(cursor)[:2]:
                 pins.unpin_pair(cursor, pin.id, pin.other_id)
 
+    def confine(self) -> None:
+        """Move articles to another scope by plain SQL."""
+        scope = self.rng.choice(self._theme.scopes)
+        with self.database.transaction() as cursor:
+            cursor.execute(
+                "UPDATE dedup.article SET scope = %s WHERE source_id = ANY (%s)", [scope, self._some(2)]
+            )
+
     def retitle(self) -> None:
         """Other titles, which matter to short texts only."""
         title = self.rng.choice(TITLES)
@@ -488,7 +501,10 @@ class History:
         self._texts[name] = codes
         minute = rng.choice((*MINUTES, *MINUTES, None, None, *WRONG_MINUTES))
         title = rng.choice(TITLES)
-        return article(name, codes, minute, added_at=at(rng.choice(MINUTES)), title=title)
+        added_at = at(rng.choice(MINUTES))
+        scopes = self._theme.scopes
+        scope = rng.choice(scopes) if len(scopes) > 1 else scopes[0]
+        return article(name, codes, minute, added_at=added_at, title=title, scope=scope)
 
     def _text(self) -> list[Code]:
         rng, theme = self.rng, self._theme

@@ -379,8 +379,8 @@ SHORT_MUTANTS = [
     Mutant(
         "the hook knows no titles",
         HOOK,
-        "TextTask(0, 0, article.language, article.title,",
-        "TextTask(0, 0, article.language, None,",
+        "0, 0, article.language, article.title, storable(article.text), scope=article.scope",
+        "0, 0, article.language, None, storable(article.text), scope=article.scope",
         theme="short",
     ),
     Mutant(
@@ -687,6 +687,38 @@ EDIT_MUTANTS = [
         "",
     ),
 ]
+SCOPE_MUTANTS = [
+    Mutant(
+        "the hook knows no scopes",
+        HOOK,
+        "storable(article.text), scope=article.scope",
+        "storable(article.text)",
+    ),
+    Mutant(
+        "the hook forgets a stored scope",
+        HOOK,
+        "(known.language, known.title, known.scope) != (article.language, article.title, article.scope)",
+        "(known.language, known.title) != (article.language, article.title)",
+    ),
+    Mutant(
+        "an edit without a scope loses the stored scope",
+        SUBMIT_NEW,
+        "OR before.scope IS NOT NULL AND given.scope IS NULL",
+        "",
+    ),
+    Mutant(
+        "the backfill knows no scopes",
+        "store/fingerprints.sql waiting_texts",
+        "a.byline, a.scope,",
+        "a.byline, NULL::text,",
+    ),
+    Mutant(
+        "another scope unsettles nothing",
+        "dedup.article_edit()",
+        "(NEW.text, NEW.text_hash, NEW.language, NEW.scope) IS DISTINCT FROM (OLD.text, OLD.text_hash, OLD.language, OLD.scope)",
+        "(NEW.text, NEW.text_hash, NEW.language) IS DISTINCT FROM (OLD.text, OLD.text_hash, OLD.language)",
+    ),
+]
 MUTANTS = [
     *SETTLING_MUTANTS,
     *(replace(mutant, theme="families") for mutant in FAMILY_MUTANTS),
@@ -698,6 +730,7 @@ MUTANTS = [
     *VERDICT_MUTANTS,
     *(replace(mutant, theme="window") for mutant in WINDOW_MUTANTS),
     *EDIT_MUTANTS,
+    *(replace(mutant, theme="scopes") for mutant in SCOPE_MUTANTS),
 ]
 
 

@@ -101,7 +101,7 @@ def fingerprint(
     """Return fingerprints (schema `FINGERPRINT`), refused rows (`REFUSED`) and a report of counts.
 
     `corpus.known` holds fingerprints made with the same sentence parameters. If an article has the same text,
-    title and language as the known article, it keeps the known fingerprint, and the known time replaces a
+    title, language and scope as the known article, it keeps the known fingerprint, and the known time replaces a
     missing time. A known article that `df` lacks, or that is refused, keeps its known fingerprint and times.
     All rows of a repeated source_id are refused. If `added_at` is None, an article with neither an `added_at`
     nor a plausible `published_at` is refused, because its place in canonical order is unknown.
@@ -187,12 +187,15 @@ def _digest(cells: DataFrame, layout: Layout) -> Column:
     """Compute `exchange.text_digest` in Spark. A value that storing would change matches no stored digest."""
     # Stored values have no NUL, so a row with a NUL cannot have the digest of a stored article.
     types, parts = dict(cells.dtypes), []
-    for field in ("language", "title", "text"):
+    for field in ("language", "title", "text", "scope"):
         names = [f"c{number}" for number in layout.places(field)]
         if any(types[name] != "string" for name in names):
             return fn.lit(None).cast("binary")
-        value = fn.coalesce(_first([fn.col(name) for name in names]), fn.lit(""))
-        parts += [fn.unhex(fn.lit("00")), value.cast("binary")]
+        value, end = _first([fn.col(name) for name in names]).cast("binary"), fn.unhex(fn.lit("00"))
+        if field == "scope":
+            parts.append(fn.coalesce(fn.concat(end, value), fn.lit("").cast("binary")))
+        else:
+            parts += [end, fn.coalesce(value, fn.lit("").cast("binary"))]
     return fn.unhex(fn.sha2(fn.concat(*parts[1:]), 256))
 
 

@@ -105,8 +105,8 @@ def fingerprinted(recipe: Recipe, batches: Iterable[Any]) -> Iterator[Any]:
         rows = rows_of(recipe, batch)
         made = fingerprinter.fingerprint_many(
             [
-                TextTask(number, 0, row.article.language, row.article.title, storable(row.article.text))
-                if row.article
+                TextTask(number, 0, a.language, a.title, storable(a.text), scope=a.scope)
+                if (a := row.article)
                 else TextTask(number, 0, None, None, "")
                 for number, row in enumerate(rows)
             ]
@@ -191,7 +191,7 @@ def _row(recipe: Recipe, found: dict[str, Any], size: int, known: tuple[int | No
 
 
 def _digest(article: Article) -> bytes:
-    return text_digest(article.language, article.title, storable(article.text))
+    return text_digest(article.language, article.title, storable(article.text), article.scope)
 
 
 def _batch(rows: Sequence[InputRow], made: Fingerprints) -> Any:

@@ -3,7 +3,8 @@
 -- name: digest
 -- Compute `exchange.text_digest` of an article `a` with the text `t.text`; null if the text is null.
 sha256(convert_to(coalesce(a.language, ''), 'UTF8') || '\x00'::bytea
-       || convert_to(coalesce(a.title, ''), 'UTF8') || '\x00'::bytea || convert_to(t.text, 'UTF8'))
+       || convert_to(coalesce(a.title, ''), 'UTF8') || '\x00'::bytea || convert_to(t.text, 'UTF8')
+       || coalesce('\x00'::bytea || convert_to(a.scope, 'UTF8'), ''))
 
 -- name: languages
 -- Select the languages of articles.
