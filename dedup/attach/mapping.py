@@ -230,11 +230,20 @@ def _keys(
     return wanted.keys
 
 
+OPTIONS = {
+    "published_at": ("--published", "a date or a timestamp"),
+    "scope": ("--within", "text, an integer, a boolean or a uuid"),
+}
+"""Options for fields that have another name, and the types that they accept."""
+
+
 def fits(field: str, column: Column) -> bool:
     """Return whether the type of a column fits a field of an article."""
     if field == "published_at":
         return column.kind in TIMES
-    return column.category in "SE" or (field == "scope" and column.kind in EXACT)
+    if field == "scope" and column.kind in EXACT:
+        return column.kind not in TIMES
+    return column.category in "SE"
 
 
 def _map(wanted: TableMapping, columns: Mapping[str, Column]) -> dict[str, str]:
@@ -242,10 +251,9 @@ def _map(wanted: TableMapping, columns: Mapping[str, Column]) -> dict[str, str]:
     for field, column in wanted.columns.items():
         if field not in ("text", *FIELDS):
             raise InputError(f"an article has no field {field!r}; its fields are text, {', '.join(FIELDS)}")
-        option = "--published" if field == "published_at" else f"--{field}"
+        option, wanted_type = OPTIONS.get(field, (f"--{field}", "text"))
         found = _find(columns, column, option)
         if not fits(field, found):
-            wanted_type = "a date or a timestamp" if field == "published_at" else "text"
             raise InputError(
                 f"{option}: column {column!r} is of type {found.type}; it must be {wanted_type}:"
                 " add a generated column of such a type, and name that column"

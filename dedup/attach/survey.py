@@ -95,6 +95,8 @@ def warn_of_marks(cursor: Cursor, attachment: Attachment) -> list[str]:
 
 def warn_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
     """Return a warning if each text is stored once per value of a column, such as once per user."""
+    if "scope" in attachment.columns:
+        return []
     # If a feed reader stores each entry once per user, all rows of an entry but one become duplicates.
     oid = attachment.seen["oid"]
     mapped = {*attachment.keys, *attachment.columns.values()}
@@ -130,7 +132,7 @@ def warn_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
     return [
         f"{attachment.shown} stores most texts once per value of {name!r}: if the values are users of a feed"
         " reader, and you leave out duplicates, only one user sees each text;"
-        ' "Several readers in one table" in docs/attach.md has a query with PARTITION BY'
+        f" `--within {name}` compares the rows of each value only with each other"
     ]
 
 

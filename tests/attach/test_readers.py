@@ -14,10 +14,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from dedup.attach import survey
+from dedup.base.errors import InputError
 from dedup.db.database import Database
 from tests.attach.owners import Owner, rows
 from tests.attached import SCHEMA
-from tests.corpora import deduplicator, settle
+from tests.corpora import assert_right, deduplicator, settle
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -62,7 +63,7 @@ def test_a_column_with_each_text_once_for_each_user_is_named(
             entry(owner, user, number, 1 + number % 4)
     (line,) = told(database, dry_run=True)
     assert "'user_id'" in line, "of two such columns the one with fewer values"
-    assert "PARTITION BY" in line
+    assert "--within user_id" in line
     owner.execute("ANALYZE entries")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(survey, "SAMPLED_ROWS", 23)
@@ -96,24 +97,44 @@ def test_readers_are_seen_where_most_texts_stand_once_for_several_of_them(
     assert survey._readers(found * 2 if again else found, 1.0) == (users if most and few and not again else 0)
 
 
-def test_the_documented_query_shows_one_copy_to_every_user(database: Database, owner: Owner) -> None:
-    (query,) = re.findall(r"```sql\n(SELECT id, user_id[^`]*)```", PAGE.read_text())
+def test_each_user_has_stories_of_their_own(database: Database, owner: Owner) -> None:
+    """The documented query hides the copies of each user, and nothing else."""
+    (query,) = re.findall(r"```sql\n(SELECT e.id, e.user_id[^`]*)```", PAGE.read_text())
     owner.execute(ENTRIES.format("bigint").encode())
     for user, numbers in {1: [0, 1, 1], 2: [0, 1, 2, 2], 3: [2]}.items():
         for number in numbers:
             entry(owner, user, number)
-    told(database, mark_columns=True)
+    columns = {"text": "body", "title": "headline", "scope": "user_id"}
+    dd = deduplicator(database)
+    assert dd.attachments.attach(f"{SCHEMA}.entries", keys=["id"], columns=columns).told == []
     settle(database)
-    hidden = rows(owner, "SELECT user_id, headline FROM entries WHERE dedup_status = 'unique' ORDER BY 1, 2")
-    assert hidden == [(1, "Entry 0"), (1, "Entry 1"), (2, "Entry 2")]
+    assert_right(database)
     entry(owner, 3, 3)  # not settled yet
-    shown = rows(owner, query.replace("reader.", f"{SCHEMA}."))
-    assert sorted(row[1:] for row in shown) == [
-        (1, "Entry 0"),
-        (1, "Entry 1"),
-        (2, "Entry 0"),
-        (2, "Entry 1"),
-        (2, "Entry 2"),
-        (3, "Entry 2"),
-        (3, "Entry 3"),
-    ]
+
+    def shown() -> list[tuple[int, int]]:
+        found = rows(owner, query.replace("reader.", f"{SCHEMA}."))
+        return sorted((user, int(headline.split()[-1])) for _, user, headline in found)
+
+    assert shown() == [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (3, 2), (3, 3)]
+    owner.execute(b"UPDATE entries SET user_id = 1 WHERE user_id = 2 AND headline IN ('Entry 0', 'Entry 2')")
+    settle(database)
+    assert_right(database)
+    assert shown() == [(1, 0), (1, 1), (1, 2), (2, 1), (3, 2), (3, 3)]
+    dd.attachments.remap("entries", columns={"scope": "feed_id"})
+    settle(database)
+    assert_right(database)
+
+
+def test_a_scope_is_a_text_a_number_or_a_uuid(database: Database, owner: Owner) -> None:
+    owner.execute(ENTRIES.format("uuid").encode())
+    user = uuid.uuid4()
+    for number in (0, 0):
+        entry(owner, user, number)
+    attach = deduplicator(database).attachments.attach
+    owner.execute(b"ALTER TABLE entries ADD at timestamptz")
+    with pytest.raises(InputError, match="at"):
+        attach(f"{SCHEMA}.entries", keys=["id"], columns={"text": "body", "scope": "at"})
+    attach(f"{SCHEMA}.entries", keys=["id"], columns={"text": "body", "scope": "user_id"})
+    settle(database)
+    assert rows(owner, "SELECT scope, count(*) FROM dedup.mark GROUP BY 1") == [(str(user), 2)]
+    assert_right(database)

@@ -27,6 +27,7 @@ def test_the_digest_of_a_text_is_the_one_described() -> None:
     wanted = hashlib.sha256(b"de\0" + "Über".encode() + b"\0" + b"text").digest()
     assert text_digest("de", "Über", "text") == wanted
     assert text_digest(None, None, "") == text_digest("", "", "") == hashlib.sha256(b"\0\0").digest()
+    assert text_digest("de", "Über", "text", "7") == hashlib.sha256(b"de\0\xc3\x9cber\0text\0007").digest()
     assert text_digest("a", None, "b") != text_digest(None, "a", "b") != text_digest(None, None, "ab")
 
 
