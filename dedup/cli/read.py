@@ -176,6 +176,7 @@ def show(
         found.correction and f"correction: {found.correction}",
         time and f"{output.cell(time)} UTC",
         article.language,
+        article.scope and f"scope: {article.scope}",
         article.url,
         *(f"{name}: {value if isinstance(value, str) else dumps(value)}" for name, value in kept.items()),
     ]

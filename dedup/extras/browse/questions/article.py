@@ -76,6 +76,7 @@ class ArticlePage(Answer):
 
     line: ArticleLine
     language: str | None
+    scope: str | None
     published_at: datetime | None
     added_at: datetime
     marked_at: datetime | None
@@ -97,7 +98,7 @@ def article(cursor: Cursor, source_id: str) -> ArticlePage:
     row = cursor.execute(_sql("article"), {"source_id": source_id}).fetchone()
     if mark is None or row is None:
         raise NotFoundError.of(source_id)
-    language, published_at, added_at, marked_at, attachment, limit = row
+    language, scope, published_at, added_at, marked_at, attachment, limit = row
     number = mark.article_id
     found = verdicts.best_pairs(cursor, number) if mark.status in ("duplicate", "similar") else {}
     lines = lines_of(cursor, [number, *found])
@@ -112,6 +113,7 @@ def article(cursor: Cursor, source_id: str) -> ArticlePage:
     return ArticlePage(
         line=lines[number],
         language=language,
+        scope=scope,
         published_at=published_at,
         added_at=added_at,
         marked_at=marked_at,

@@ -18,8 +18,8 @@ SELECT EXISTS (
       AND (coalesce(published_at, added_at), id) < (%(time)s, %(id)s))
 
 -- name: article
--- Read the details of an article that the type `Mark` lacks: language, times, attached table, safety limit.
-SELECT a.language, a.published_at, a.added_at, k.marked_at, t.name, k.limit_fired FROM dedup.article a
+-- Read the details of an article that the type `Mark` lacks: language, scope, times, attached table, safety limit.
+SELECT a.language, a.scope, a.published_at, a.added_at, k.marked_at, t.name, k.limit_fired FROM dedup.article a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 LEFT JOIN LATERAL (SELECT name FROM dedup.attachment WHERE id = a.attachment_id OFFSET 0) AS t ON true
 WHERE a.source_id = %(source_id)s
