@@ -118,7 +118,7 @@ CREATE FUNCTION learn(secret bytea, most_words integer) RETURNS void LANGUAGE sq
           FROM generate_series(0, 15) AS i, unnest('{upper,lower}'::text[]) AS half
           UNION ALL SELECT format('print %s %s', i, half), 4
           FROM generate_series(0, print_keys() - 1) AS i, unnest('{upper,lower}'::text[]) AS half
-          UNION ALL VALUES ('shingle', 7), ('letters', 9)) AS needed (name, count),
+          UNION ALL VALUES ('shingle', 7), ('letters', 9), ('scope upper', 66), ('scope lower', 66)) AS needed (name, count),
          shake(convert_to('dedup ' || name, 'UTF8') || '\x00'::bytea || secret, count) WITH ORDINALITY AS number (value, place)
 $$;
 
@@ -135,13 +135,20 @@ CREATE FUNCTION joined(key bytea, called text, numbers bigint[]) RETURNS bigint 
            | shifted(total(key, called || ' lower', numbers), 32)
 $$;
 
-CREATE FUNCTION word_hash(key bytea, word text) RETURNS bigint STABLE LANGUAGE sql AS $$
-    SELECT finalised(joined(key, 'word', array_agg(n ORDER BY at)))
-    FROM (SELECT convert_to(word, 'UTF8') || '\x000000'::bytea AS data) AS padded,
+-- The bytes of a text, four per number, little-endian
+CREATE FUNCTION numbers(given text) RETURNS bigint[] IMMUTABLE LANGUAGE sql AS $$
+    SELECT coalesce(array_agg(n ORDER BY at), '{}')
+    FROM (SELECT convert_to(given, 'UTF8') || '\x000000'::bytea AS data) AS padded,
          LATERAL (SELECT at, get_byte(data, at) + (get_byte(data, at + 1) << 8) + (get_byte(data, at + 2) << 16)
                              + (get_byte(data, at + 3)::bigint << 24) AS n
                   FROM generate_series(0, length(data) - 4, 4) AS at) AS numbers
 $$;
+
+CREATE FUNCTION word_hash(key bytea, word text) RETURNS bigint STABLE LANGUAGE sql AS
+$$ SELECT finalised(joined(key, 'word', numbers(word))) $$;
+
+CREATE FUNCTION scope_hash(key bytea, scope text) RETURNS bigint STABLE LANGUAGE sql AS
+$$ SELECT finalised(joined(key, 'scope', octet_length(scope)::bigint || numbers(scope))) $$;
 
 CREATE FUNCTION word_hashes(key bytea, words text[]) RETURNS bigint[] STABLE LANGUAGE sql AS
 $$ SELECT array_agg(word_hash(key, word) ORDER BY n) FROM unnest(words) WITH ORDINALITY AS w (word, n) $$;
@@ -242,14 +249,16 @@ $$;
 
 -- ---- the vectors ----
 
-CREATE FUNCTION shown(hashes bigint[]) RETURNS jsonb IMMUTABLE LANGUAGE sql AS
-$$ SELECT to_jsonb(coalesce(hashes, '{}')::text[]) $$;
+-- Hashes, changed by the hash of a scope (1.13)
+CREATE FUNCTION shown(hashes bigint[], change bigint) RETURNS jsonb IMMUTABLE LANGUAGE sql AS
+$$ SELECT to_jsonb(ARRAY(SELECT (h # change)::text FROM unnest(hashes) WITH ORDINALITY AS u (h, n) ORDER BY n)) $$;
 
 CREATE FUNCTION answers(vector jsonb) RETURNS jsonb STABLE LANGUAGE plpgsql AS $$
 DECLARE
     settings jsonb := '{"text_min_words": 24, "sentence_min_characters": 20, "stop_word_length": 4, "stop_words": "",
                         "signature_size": 256, "bands": 16, "rows": 4, "damaged_print": "off"}' || (vector -> 'settings');
     key bytea := decode(coalesce(vector ->> 'secret', ''), 'hex');
+    change bigint := CASE WHEN vector ? 'scope' THEN scope_hash(key, vector ->> 'scope') ELSE 0 END;
     bands integer := settings ->> 'bands';
     is_long boolean;
     listed text[] := '{}';
@@ -294,11 +303,11 @@ BEGIN
         'word_hashes', (SELECT jsonb_object_agg(x, word_hash(key, x)::text)
                         FROM unnest(listed || title) AS x),
         'shingle_hashes', to_jsonb(found),
-        'content_hash', content::text,
-        'sentence_hashes', shown(CASE WHEN is_long THEN counted END),
+        'content_hash', (content # change)::text,
+        'sentence_hashes', shown(CASE WHEN is_long THEN counted END, change),
         'signature', (SELECT coalesce(string_agg(lpad(to_hex(signature_byte(v)), 2, '0'), '' ORDER BY n), '')
                       FROM unnest(minima) WITH ORDINALITY AS u (v, n)),
-        'buckets', shown(keys),
+        'buckets', shown(keys, change),
         'word_count', cardinality(listed),
         'shingle_count', cardinality(found)
     );
@@ -313,7 +322,7 @@ BEGIN
         answer := answer || jsonb_build_object(
             'print_letters', CASE WHEN cardinality(characters) >= 87 THEN cardinality(characters) ELSE 0 END,
             'print_sha256', encode(sha256(print), 'hex'),
-            'print_buckets', shown(keys)
+            'print_buckets', shown(keys, change)
         );
     END IF;
     RETURN answer;

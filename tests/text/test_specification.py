@@ -36,10 +36,10 @@ from tests.conftest import Server
 
 PAGE = Path(__file__).parents[2] / "docs" / "semantics.md"
 FILE = PAGE.with_name("fingerprint_vectors.json")
-GIVEN = ("name", "about", "settings", "secret", "text", "title", "language")
+GIVEN = ("name", "about", "settings", "secret", "text", "title", "language", "scope")
 NAMES = (
     *("word upper", "word lower", "sequence upper", "shingle", "bucket 15 lower"),
-    *("print 0 upper", "letters"),
+    *("print 0 upper", "letters", "scope upper"),
 )
 ANSWERS = ("content_hash", "sentence_hashes", "signature", "buckets", "word_count", "shingle_count")
 SQL = Path(__file__).with_name("specification.sql").read_text("utf-8")
@@ -51,7 +51,7 @@ def answers(given: dict[str, Any], *, compiled: bool = True) -> dict[str, Any]:
     maker = Fingerprinter(settings, compiled=compiled)
     text, language = given["text"], given.get("language")
     hasher, found = Hasher(settings.hash_key), maker.splitter(language).sentences(text)
-    made = maker.fingerprint(text, language, given.get("title"))
+    made = maker.fingerprint(text, language, given.get("title"), given.get("scope"))
     every = [words(sentence) for sentence in found]
     text_words = list(chain.from_iterable(every))
     all_words = {*words(given.get("title") or ""), *text_words}
