@@ -6,7 +6,7 @@ the present run. Hooks that find an id there settle nothing, and triggers then n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypeVar
@@ -31,6 +31,8 @@ from dedup.store.settling import PairRows, order_parameters
 _sql = Statements("store/memory_engine")
 
 PAGE_ARTICLES = 4_000  # Maximum number of fingerprints per read: about 3 MB
+
+ARRAY_ARTICLES = 1_000_000  # Maximum number of articles per array of Postgres
 
 STATUSES = tuple(Status)
 """Statuses of marks. An array of statuses contains positions in this tuple."""
@@ -121,8 +123,10 @@ def publish(cursor: Cursor) -> None:
 def read_order(cursor: Cursor, settings: Settings) -> tuple[Bigints, Bigints, Bigints, datetime | None]:
     """Return ids, revisions and `marks.published_second`, in canonical order, of all articles that have a
     fingerprint of their present text. Also return the time of the last article."""
-    row = one_row(cursor, _sql("order"), order_parameters(settings))
-    return np.asarray(row[0]), np.asarray(row[1]), np.asarray(row[2]), row[3]
+    values = {**order_parameters(settings), "most": ARRAY_ARTICLES}
+    rows = cursor.execute(_sql("order"), values).fetchall()
+    ids, revisions, published = (joined(row[i] for row in rows) for i in range(3))
+    return ids, revisions, published, rows[-1][3] if rows else None
 
 
 def read_fingerprints(cursor: Cursor, ids: Bigints) -> Iterator[FingerprintPage]:
@@ -147,6 +151,10 @@ def read_fingerprints(cursor: Cursor, ids: Bigints) -> Iterator[FingerprintPage]
             buckets,
             read_arrays(data[2], buckets),
         )
+
+
+def joined(arrays: Iterable[Bigints]) -> Bigints:
+    return np.concatenate([np.empty(0, np.int64), *arrays])
 
 
 Rows = TypeVar("Rows", bound=Columns)
@@ -178,7 +186,7 @@ def _rows(
 
 
 def find_unsettled(cursor: Cursor) -> Bigints:
-    return np.asarray(one_row(cursor, _sql("unsettled"))[0])
+    return joined(one_column(cursor, _sql("unsettled"), {"most": ARRAY_ARTICLES}))
 
 
 def read_pinned_pairs(cursor: Cursor) -> list[tuple[int, int, Relation]]:

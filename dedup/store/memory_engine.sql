@@ -83,25 +83,28 @@ SELECT array_agg(id), array_agg(takes_part::integer::bigint),
 FROM dedup.article_mark WHERE id BETWEEN %(first)s AND %(last)s
 
 -- name: order
--- Return ids, revisions and seconds of publication (0 if unknown), in canonical order, of all articles that have a fingerprint (in use or waiting) of their
--- present text. Also return the time of the last article.
-SELECT coalesce(array_agg(id ORDER BY time, source_id), '{}'),
-       coalesce(array_agg(revision::bigint ORDER BY time, source_id), '{}'),
-       coalesce(array_agg(CASE WHEN time = published_at AND %(policy)s = 'published'
-                               THEN floor(extract(epoch FROM time))::bigint ELSE 0 END
-                          ORDER BY time, source_id), '{}'),
+-- Return ids, revisions and seconds of publication (0 if unknown), in canonical order, of all articles that have a
+-- fingerprint (in use or waiting) of their present text, and the time of the last article. Each row has the arrays of
+-- `most` articles: Postgres makes no array of more than 67,108,863 numbers.
+SELECT array_agg(id ORDER BY place), array_agg(revision::bigint ORDER BY place),
+       array_agg(CASE WHEN time = published_at AND %(policy)s = 'published'
+                      THEN floor(extract(epoch FROM time))::bigint ELSE 0 END ORDER BY place),
        max(time)
 FROM (
-    SELECT a.id, a.revision, a.source_id, a.published_at,
-           dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s) AS time
-    FROM dedup.article a
-    JOIN (
-        SELECT article_id, revision FROM dedup.fingerprint
-        UNION
-        SELECT article_id, revision FROM dedup.fingerprint_bulk
-    ) AS f ON f.article_id = a.id AND f.revision = a.revision
-    OFFSET 0
-) AS fingerprinted
+    SELECT *, row_number() OVER (ORDER BY time, source_id) - 1 AS place
+    FROM (
+        SELECT a.id, a.revision, a.source_id, a.published_at,
+               dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s) AS time
+        FROM dedup.article a
+        JOIN (
+            SELECT article_id, revision FROM dedup.fingerprint
+            UNION
+            SELECT article_id, revision FROM dedup.fingerprint_bulk
+        ) AS f ON f.article_id = a.id AND f.revision = a.revision
+        OFFSET 0
+    ) AS fingerprinted
+) AS ordered
+GROUP BY place / %(most)s::bigint ORDER BY place / %(most)s::bigint
 
 -- name: pairs
 -- Return the pairs whose later article is in a range of ids, as one row of arrays.
@@ -130,8 +133,10 @@ UPDATE dedup.match SET best_match = false WHERE ${given}
 UPDATE dedup.corpus_state SET settled_through = greatest(settled_through, %(time)s)
 
 -- name: unsettled
--- Return the articles that are pending or stale.
-SELECT coalesce(array_agg(id), '{}') FROM dedup.article_mark WHERE status = 'pending' OR stale
+-- Return the articles that are pending or stale, in arrays of `most` articles.
+SELECT array_agg(id)
+FROM (SELECT id, row_number() OVER () AS place FROM dedup.article_mark WHERE status = 'pending' OR stale) AS waiting
+GROUP BY place / %(most)s::bigint
 
 -- name: waiting
 -- Count waiting fingerprints.

@@ -30,9 +30,6 @@ KEPT_BYTES = 400
 """Bytes per article that stay in memory if keys are read in slices. This and `READ_SECONDS` were measured by
 `dedup backfill --memory 16` with 58,051 and 174,153 articles."""
 
-ARRAY_VALUES = (1 << 26) - 1
-"""Maximum length of an array of numbers in Postgres. The memory engine sends all ids in one array."""
-
 ENTRY_IDS = (1 << 32) - 1  # maximum id of an article that fits into an index entry
 KEY_VALUES = 1 << 31  # number of different keys that index entries can tell apart
 
@@ -121,15 +118,14 @@ def row(cost: Cost, size: int, memory: float) -> str:
 
 
 def limit(cost: Cost, size: int, slices: int, held: float, memory: float) -> str:
-    """Return the limit that `size` articles exceed, the most serious if there are several; or "none"."""
+    """Return the limits that `size` articles exceed, the most serious first; or "none"."""
     if size > ENTRY_IDS:
         return f"ids: entries hold {ENTRY_IDS:,}"
-    if size > ARRAY_VALUES:
-        strangers = size * cost.entries / KEY_VALUES
-        return f"arrays: {ARRAY_VALUES:,} ids; {strangers:,.2g} strangers a key" + (
-            f"; {held / 1e9:,.0f} GB of memory" if held > memory else ""
-        )
-    return f"memory: {slices} slices" if slices > 1 else "none"
+    found = [f"memory: {held / 1e9:,.0f} GB"] if held > memory else []
+    found += [f"memory: {slices} slices"] if slices > 1 and not found else []
+    strangers = size * cost.entries / KEY_VALUES
+    found += [f"{strangers:,.2g} strangers a key"] if strangers >= 1 else []
+    return "; ".join(found) or "none"
 
 
 if __name__ == "__main__":
