@@ -80,6 +80,7 @@ def load(
     - **added_at**
     - **language**: lang
     - **byline**: authors, author, creator
+    - **scope**: only by `--map`; an article is compared with articles of the same scope
     - **kept**
 
     **Names.** Use `--map` if the file has other names; `source.name` is the name of a value within an object.

@@ -28,7 +28,10 @@ from pathlib import Path
 import psutil
 
 SAMPLE_SECONDS = 0.1
-"""Seconds between two samples of memory; a sample of ten processes takes about 10 ms."""
+"""Least seconds between two samples of memory; a sample of ten processes takes about 10 ms."""
+
+SAMPLE_SHARE = 0.05
+"""Largest share of the time that samples take. With large shared buffers the kernel takes 40 ms for a sample."""
 
 END_SECONDS = 10.0
 """Seconds from the end of a command until the processes that it left running (orphans) are killed."""
@@ -139,7 +142,9 @@ class _Memory:
     def _sample(self) -> None:
         own = psutil.Process()
         cost = self.cost
-        while not self._done.wait(SAMPLE_SECONDS):
+        taken = 0.0
+        while not self._done.wait(max(SAMPLE_SECONDS, taken / SAMPLE_SHARE)):
+            began = time.perf_counter()
             program = sum(pss(child.pid)["Pss"] for child in own.children(recursive=True)) / 1e6
             parts = [pss(process.pid) for process in _postgres(self._postmaster)]
             private = sum(part["Pss_Anon"] for part in parts) / 1e6
@@ -148,6 +153,7 @@ class _Memory:
             cost.peak_program_mb = max(cost.peak_program_mb, program)
             cost.peak_postgres_mb = max(cost.peak_postgres_mb, private)
             cost.shared_buffers_mb = max(cost.shared_buffers_mb, shared)
+            taken = time.perf_counter() - began
 
 
 def pss(pid: int) -> dict[str, int]:
