@@ -219,9 +219,7 @@ class CommonSentences(OfCorpus):
             key, example = _hashed(cursor, sentence, language, scope)
             pins.pin_sentence(cursor, key, common, example, scope)
 
-    def unpin(
-        self, sentence: str | int, *, language: str | None = None, scope: str | None = None
-    ) -> bool:
+    def unpin(self, sentence: str | int, *, language: str | None = None, scope: str | None = None) -> bool:
         """Remove a pin; return False if there was no pin. Raises InputError: as in `pin`."""
         with self._database.transaction() as cursor:
             key, _ = _hashed(cursor, sentence, language, scope)
@@ -245,7 +243,9 @@ def _hashed(
             raise InputError("the number is not a sentence hash: it does not fit in 64 bits")
         return sentence, None
     fingerprinter = rulebooks.load_rulebook(cursor).fingerprinter
-    found = [(key, text) for text, key in fingerprinter.sentences(sentence, language, scope) if key is not None]
+    found = [
+        (key, text) for text, key in fingerprinter.sentences(sentence, language, scope) if key is not None
+    ]
     if len(found) != 1:
         minimum = fingerprinter.settings.sentence_min_characters
         raise InputError(

@@ -220,9 +220,7 @@ def common_pin(
     if always == never:
         raise InputError("add either --always or --never")
     with corpus() as dd:
-        dd.common_sentences.pin(
-            _sentence_or_hash(sentence), common=always, language=language, scope=within
-        )
+        dd.common_sentences.pin(_sentence_or_hash(sentence), common=always, language=language, scope=within)
     output.say(f"pinned as {'always' if always else 'never'} common; next: dedup backfill")
 
 

@@ -43,8 +43,6 @@ _sql = Statements("store/articles")
 # 10,000 random pairs of news, one pair reaches this value, and that pair fails the other conditions.
 LEAST_ALIGNED = 0.1
 
-OTHER_SCOPE = "not compared: articles are compared within their scope, and these have different scopes"
-
 
 @dataclass(frozen=True, slots=True)
 class ExplainedArticle(Answer):
@@ -115,7 +113,8 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
                 DifferingSentence(*(side.segments if side else None for side in pair)) for pair in sides
             ]
     return Explanation(
-        decision=_explain_missing(first, second) or (compared.describe_decision() if compared else OTHER_SCOPE),
+        decision=_explain_missing(first, second, pin=pin)
+        or (compared.describe_decision() if compared else ""),
         earlier=first.summarize(common),
         later=second.summarize(common),
         shared=tuple(sentence for key, sentence in earlier.items() if key in later),
@@ -194,13 +193,13 @@ def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Article:
     return _Article(title, publication, state, order, published, scope, text, sentences, made, unreadable)
 
 
-def _explain_missing(*both: _Article) -> str | None:
+def _explain_missing(*both: _Article, pin: Relation | None) -> str | None:
     for article in both:
         if article.mark.archived:
             return f"not compared: {article.mark.id} is archived, before the horizon (`dedup status`)"
         if article.unreadable:
             return f"not compared: {article.mark.id} could not be read ({article.unreadable})"
-    return None
+    return None if pin or both[0].scope == both[1].scope else "not compared: they have different scopes"
 
 
 class ComparedPair:

@@ -47,9 +47,7 @@ DELETED = "the article was deleted while it was being stored; submit it again"
 
 def fingerprint(rulebook: Rulebook, article: Article) -> Fingerprinted:
     """Return the fingerprint of an article that is not stored yet. This takes 1 ms and needs no database."""
-    task = TextTask(
-        0, 0, article.language, article.title, storable(article.text), scope=article.scope
-    )
+    task = TextTask(0, 0, article.language, article.title, storable(article.text), scope=article.scope)
     return fingerprint_task(rulebook.fingerprinter, task)
 
 

@@ -75,7 +75,10 @@ def _known(words: Mapping[int, Words | None]) -> dict[int, Words]:
 
 
 def _columns(words: Mapping[int, Words]) -> dict[str, list[str | None]]:
-    return {"examples": [text for text, _ in words.values()], "scopes": [scope for _, scope in words.values()]}
+    return {
+        "examples": [text for text, _ in words.values()],
+        "scopes": [scope for _, scope in words.values()],
+    }
 
 
 def unpin_sentences(cursor: Cursor, keys: list[int]) -> int:

@@ -1,8 +1,8 @@
 """Make fingerprints: clean, split, normalise, hash, shingle and sign texts (docs/semantics.md, section 1).
 
 The compiled kernel does all steps in one call (`native.py`). Without the kernel, and for the few texts that
-the kernel cannot read, Python modules do the steps. Equal text, title, language, scope, settings and models give
-equal fingerprints on every machine whose Python has the same Unicode tables, with the kernel or without.
+the kernel cannot read, Python modules do the steps. Equal text, title, language, scope, settings and models
+give equal fingerprints on every machine whose Python has the same Unicode tables, with the kernel or without.
 """
 
 from __future__ import annotations

@@ -68,17 +68,13 @@ class Hasher:
 
     def word(self, word: str) -> int:
         """Return the hash of a word of at most 256 characters; 64 bits, unsigned."""
-        data = word.encode()
         # Padding with NUL cannot make two words equal, since no word contains NUL.
-        padded = data + bytes(-len(data) % 4)
-        numbers = [int.from_bytes(padded[i : i + 4], "little") for i in range(0, len(padded), 4)]
-        return _finalised(_joined(numbers, self.of_word))
+        return _finalised(_joined(_quads(word.encode()), self.of_word))
 
     def scope(self, scope: str) -> int:
         """Return the hash of a scope, which changes all hashes of its articles; 64 bits, signed."""
-        data = scope.encode("utf-8", "surrogatepass")
-        padded = data + bytes(-len(data) % 4)
-        numbers = [len(data), *(int.from_bytes(padded[i : i + 4], "little") for i in range(0, len(padded), 4))]
+        data = scope.encode()
+        numbers = [len(data), *_quads(data)]
         return signed(_finalised(_joined(numbers, self._halves("scope", 1 + len(numbers)))))
 
     def words(self, words: Sequence[str]) -> int:
@@ -126,6 +122,12 @@ def mixed(hashes: Hashes) -> Hashes:
 def signed(value: int) -> int:
     """Return the signed 64-bit integer with the same bits as an unsigned one."""
     return value - (1 << 64) if value >> 63 else value
+
+
+def _quads(data: bytes) -> list[int]:
+    """Return the bytes as numbers of four bytes, little-endian, padded with zeros."""
+    padded = data + bytes(-len(data) % 4)
+    return [int.from_bytes(padded[i : i + 4], "little") for i in range(0, len(padded), 4)]
 
 
 def _finalised(value: int) -> int:

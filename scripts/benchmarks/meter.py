@@ -31,7 +31,7 @@ SAMPLE_SECONDS = 0.1
 """Least seconds between two samples of memory; a sample of ten processes takes about 10 ms."""
 
 SAMPLE_SHARE = 0.05
-"""Largest share of the time that samples take. With large shared buffers the kernel takes 40 ms for a sample."""
+"""Largest share of the time that samples take: with large shared buffers the kernel takes 40 ms for each."""
 
 END_SECONDS = 10.0
 """Seconds from the end of a command until the processes that it left running (orphans) are killed."""

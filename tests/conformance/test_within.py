@@ -1,4 +1,4 @@
-"""Articles of different scopes are never compared: a corpus with scopes gives the marks of a corpus per scope."""
+"""Articles of different scopes are never compared: each scope gets the marks of a corpus of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from dedup.db.database import Database
 from dedup.store import pins
 from tests.conformance.corpora import CORPORA, Corpus
 from tests.conformance.test_engines import Batches, Engine, InMemory, NightByNight, OneAtATime, reference
-from tests.corpora import Answer, answer, assert_counted, assert_equal, change_settings, code, sentence_hash, unsettled
+from tests.corpora import (
+    Answer,
+    answer,
+    assert_counted,
+    assert_equal,
+    change_settings,
+    code,
+    sentence_hash,
+    unsettled,
+)
 
 SCOPES = ("1", "2", None)
 """Scopes whose articles are equal. A `source_id` begins with its scope."""

@@ -35,7 +35,7 @@ PARTS = {
     "store/memory_engine": {"place": "1"},
     "store/common_sentences": {"fingerprints": "dedup.fingerprint"},
     "attach/outbox": {
-        **{"changed_at": "now()", "kept": "NULL::jsonb", "byline": "NULL::text"},
+        **{"changed_at": "now()", "kept": "NULL::jsonb", "byline": "NULL::text", "scope": "NULL::text"},
         **dict.fromkeys(
             ("rows", "page"),
             "(SELECT source_id, text_hash, title, url, publication, language, published_at, status,"
@@ -46,7 +46,13 @@ PARTS = {
     "attach/copying": {
         "milliseconds": "1000",
         "rows": "(SELECT *, source_id AS original FROM dedup.marked_article)",
-        **{"text": "r.title", "byline": "r.byline", "kept": "NULL::text", "changed_at": "NULL::text"},
+        **{
+            "text": "r.title",
+            "byline": "r.byline",
+            "scope": "NULL::text",
+            "kept": "NULL::text",
+            "changed_at": "NULL::text",
+        },
     },
     "db/server_upgrade": {"table": "dedup.article"},
     "store/removal": {"table": "article"},

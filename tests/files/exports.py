@@ -18,7 +18,8 @@ WORDS = (
     "semi;colon", "a,b", "tab|bar",
 )  # fmt: skip
 
-ENGLISH: dict[str, str] = {name: name for name in ARTICLE_FIELDS}
+# A scope is read only where `--map` names it.
+ENGLISH: dict[str, str] = {name: name for name in ARTICLE_FIELDS if name != "scope"}
 NEWSROOM: dict[str, str] = {
     "source_id": "GUID",
     "text": "Article Body",
@@ -65,7 +66,7 @@ def rows(found: list[Article], names: dict[str, str]) -> list[dict[str, Any]]:
     """The articles as rows with such names, times as datetimes, kept values as JSON, and a column that no one
     asks for."""
     return [
-        {names[name]: getattr(a, name) for name in ARTICLE_FIELDS}
+        {names[name]: getattr(a, name) for name in names}
         | {names["kept"]: kept_json(a.kept), "Section": "Local"}
         for a in found
     ]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dedup.base.article import ARTICLE_FIELDS, Article
+from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
 from dedup.files import naming, report
@@ -60,7 +60,7 @@ def test_the_same_rows_are_the_same_articles_in_every_format(
     understood = reader.understood
     assert (understood.file, understood.format) == (str(path), suffix)
     assert understood.delimiter == (delimiter if suffix == "csv" else None)
-    have = {name: sum(getattr(a, name) is not None for a in INVENTED) for name in ARTICLE_FIELDS}
+    have = {name: sum(getattr(a, name) is not None for a in INVENTED) for name in names}
     written = {field: name.strip() if suffix in ("csv", "tsv") else name for field, name in names.items()}
     assert understood.fields == {name: {written[name]: count} for name, count in have.items()}
     assert understood.ignored == {"Section": ROWS}

@@ -136,7 +136,9 @@ THEMES = {
         calm=True,
     ),
     # Windows of 6 would be duplicates, if their articles were of one scope.
-    "scopes": Theme(starts=2, lengths=(5, 6), edited=0.3, scopes=("a", "a", "b", None), pair_pins=1, calm=True),
+    "scopes": Theme(
+        starts=2, lengths=(5, 6), edited=0.3, scopes=("a", "a", "b", None), pair_pins=1, calm=True
+    ),
     "settings": Theme(starts=8, common_stories=(2, 3, 100), boilerplate=0.2, common=1, settings=6),
 }
 

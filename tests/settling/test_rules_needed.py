@@ -715,8 +715,8 @@ SCOPE_MUTANTS = [
     Mutant(
         "another scope unsettles nothing",
         "dedup.article_edit()",
-        "(NEW.text, NEW.text_hash, NEW.language, NEW.scope) IS DISTINCT FROM (OLD.text, OLD.text_hash, OLD.language, OLD.scope)",
-        "(NEW.text, NEW.text_hash, NEW.language) IS DISTINCT FROM (OLD.text, OLD.text_hash, OLD.language)",
+        "(NEW.text, NEW.text_hash, NEW.language, NEW.scope)",
+        "(NEW.text, NEW.text_hash, NEW.language, OLD.scope)",
     ),
 ]
 MUTANTS = [

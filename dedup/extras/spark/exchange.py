@@ -78,7 +78,7 @@ RESULT = {
 
 
 def text_digest(language: str | None, title: str | None, text: str, scope: str | None = None) -> bytes:
-    """Return the SHA-256 of a stored text, title, language and scope, as `postgres/cluster.sql` computes it."""
+    """Return the SHA-256 of a text, title, language and scope, as `postgres/cluster.sql` computes it."""
     confined = "" if scope is None else f"\0{scope}"  # no stored text has a NUL
     return hashlib.sha256(f"{language or ''}\0{title or ''}\0{text}{confined}".encode()).digest()
 

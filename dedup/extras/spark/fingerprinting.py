@@ -101,10 +101,10 @@ def fingerprint(
     """Return fingerprints (schema `FINGERPRINT`), refused rows (`REFUSED`) and a report of counts.
 
     `corpus.known` holds fingerprints made with the same sentence parameters. If an article has the same text,
-    title, language and scope as the known article, it keeps the known fingerprint, and the known time replaces a
-    missing time. A known article that `df` lacks, or that is refused, keeps its known fingerprint and times.
-    All rows of a repeated source_id are refused. If `added_at` is None, an article with neither an `added_at`
-    nor a plausible `published_at` is refused, because its place in canonical order is unknown.
+    title, language and scope as the known article, it keeps the known fingerprint, and the known time
+    replaces a missing time. A known article that `df` lacks, or that is refused, keeps its known fingerprint
+    and times. All rows of a repeated source_id are refused. If `added_at` is None, an article with neither an
+    `added_at` nor a plausible `published_at` is refused, because its place in canonical order is unknown.
     """
     settings, known = corpus.settings, corpus.known
     longest = record_bytes(settings.text_max_characters)
