@@ -129,7 +129,8 @@ class InMemory:
     def run(self, database: Database, corpus: Corpus) -> None:
         pin(database, corpus)
         load(database, *corpus.articles)
-        with patch.dict("dedup.rules.decide.decide.__kwdefaults__", at_once=self._at_once):
+        at_once = patch.dict("dedup.rules.decide.decide.__kwdefaults__", at_once=self._at_once)
+        with at_once, patch("dedup.store.memory_engine.ARRAY_ARTICLES", 7):
             backfill(database, workers=0, factory=make_function, engine="memory", memory=self._memory)
 
 
