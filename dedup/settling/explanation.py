@@ -12,7 +12,7 @@ from dedup.text.alignment import Segment
 
 @dataclass(frozen=True, slots=True)
 class ExplainedArticle(Answer):
-    """One of the two articles of an `Explanation`.
+    """An article of an `Explanation`.
 
     Attributes:
         time: time by which articles are put in canonical order.
