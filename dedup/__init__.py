@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from dedup.runs.runs import PastRun as PastRun
     from dedup.settling.backfill import BackfillReport as BackfillReport
     from dedup.settling.backfill import Preview as Preview
-    from dedup.settling.explain import DifferingSentence as DifferingSentence
-    from dedup.settling.explain import ExplainedArticle as ExplainedArticle
-    from dedup.settling.explain import Explanation as Explanation
+    from dedup.settling.explanation import DifferingSentence as DifferingSentence
+    from dedup.settling.explanation import ExplainedArticle as ExplainedArticle
+    from dedup.settling.explanation import Explanation as Explanation
     from dedup.settling.memory.dry_run import DryRun as DryRun
     from dedup.settling.memory.dry_run import MarkDifference as MarkDifference
     from dedup.settling.sentences import SentencesReport as SentencesReport
@@ -89,7 +89,7 @@ _HOMES = {
         "dedup.runs.runs": "PastRun",
         "dedup.settling.backfill": "BackfillReport Preview",
         "dedup.extras.spark.postgres": "CorpusExport ImportReport",
-        "dedup.settling.explain": "DifferingSentence ExplainedArticle Explanation",
+        "dedup.settling.explanation": "DifferingSentence ExplainedArticle Explanation",
         "dedup.settling.memory.dry_run": "DryRun MarkDifference",
         "dedup.settling.sentences": "SentencesReport",
         "dedup.settling.verify": "Verification",

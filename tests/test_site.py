@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -17,6 +16,7 @@ from tests.scripts import script
 
 ROOT = Path(__file__).parents[1]
 PYTHON = ROOT / ".venv-docs" / "bin" / "python"
+SITE = ROOT / "scripts" / "docs_site"
 ADDRESS = ("href", "src", "srcset", "data", "action")
 ELSEWHERE = re.compile(r"(?:[a-z]+:)?//")
 
@@ -44,76 +44,81 @@ class SitePage(HTMLParser):
                 (self.links if tag == "a" else self.loaded).append(found[name])
 
 
-def names(navigation: list[object]) -> list[str]:
-    """The pages of a navigation, in order."""
-    found: list[str] = []
-    for entry in navigation:
-        found += [entry] if isinstance(entry, str) else names(next(iter(entry.values())))  # type: ignore[attr-defined]
-    return found
-
-
-def build(settings: Path) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run the Python of the programs that make the site."""
     if not PYTHON.exists():
         pytest.skip("needs .venv-docs: scripts/setup docs")
-    command = (PYTHON, "-m", "mkdocs", "build", "--strict", "--config-file", settings)
-    env = {"PATH": os.environ["PATH"], "NO_MKDOCS_2_WARNING": "1"}
+    env = {"PATH": os.environ["PATH"]}
+    command = (PYTHON, *arguments)
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=300)
 
 
+def build(sources: Path) -> subprocess.CompletedProcess[str]:
+    """Run Sphinx as `scripts/docs` does, beside the folder of the sources."""
+    folder = sources.parent
+    options = ("--fail-on-warning", "--keep-going", "--quiet", "--conf-dir", SITE)
+    return run("-m", "sphinx", *options, "--doctree-dir", folder / "doctrees", sources, folder / "site")
+
+
 @pytest.fixture(scope="module")
-def site(script: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> dict[Path, SitePage]:
-    """Build the site without a warning; return its pages."""
-    folder = tmp_path_factory.mktemp("site")
-    done = build(script.stage(folder / "docs-site"))
-    assert done.returncode == 0, done.stderr
-    assert "WARNING" not in done.stderr, done.stderr
-    return {file: SitePage(file) for file in (folder / "docs").rglob("*.html")}
+def folder(script: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site without a warning; return its folder."""
+    sources: Path = script.stage(tmp_path_factory.mktemp("site") / "docs-site")
+    for done in (run(SITE / "reference.py", sources / "docs" / "reference"), build(sources)):
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+    return sources.parent / "site"
+
+
+@pytest.fixture(scope="module")
+def site(folder: Path) -> dict[Path, SitePage]:
+    return {file: SitePage(file) for file in folder.rglob("*.html")}
 
 
 def test_every_page_stands_in_the_navigation_once_with_the_files_it_links_to(
     script: ModuleType, tmp_path: Path
 ) -> None:
-    settings = json.loads(script.stage(tmp_path / "docs-site").read_text("utf-8"))
-    sources = Path(settings["docs_dir"])
-    staged = sorted(file.relative_to(sources).as_posix() for file in sources.rglob("*.md"))
-    assert sorted(names(settings["nav"])) == staged
-    assert {file.relative_to(ROOT).as_posix() for file in (ROOT / "docs").glob("*.md")} < set(staged)
-    assert len([entry for entry in settings["nav"] if isinstance(entry, dict)]) >= 6
+    sources = script.stage(tmp_path / "docs-site")
+    staged = sorted(file.relative_to(sources).with_suffix("").as_posix() for file in sources.rglob("*.md"))
+    listed = [name for names in script.navigation().values() for name in names]
+    assert sorted(["README", *listed]) == sorted([*staged, "docs/reference/index"])
+    home = (sources / "README.md").read_text("utf-8")
+    assert all(f"\n{name}\n" in home for name in listed)
+    assert len(script.navigation()) >= 8
     assert (sources / "docs" / "examples" / "docker" / "Dockerfile").exists()
-    assert Path(settings["site_dir"]).parent == tmp_path
 
 
 def test_the_site_is_kept_out_of_the_repository() -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("needs a git checkout")
-    for name in ("build/docs/index.html", "build/docs-site/mkdocs.yml"):
+    for name in ("build/docs/index.html", "build/docs-site/sources/README.md"):
         done = subprocess.run(["git", "check-ignore", "-q", name], cwd=ROOT, check=False, timeout=20)
         assert done.returncode == 0, name
 
 
 def test_the_pins_are_those_that_are_asked_for() -> None:
     pins = (ROOT / "requirements" / "docs.txt").read_text("utf-8")
-    assert re.search(r"^mkdocs-material==9\.", pins, re.MULTILINE)
+    assert set(re.findall(r"^(?:furo|griffelib|myst-parser|sphinx)(?===)", pins, re.MULTILINE)) == {
+        *("furo", "griffelib", "myst-parser", "sphinx")
+    }
     assert pins.count("==") <= pins.count("--hash=sha256:")
     assert "for name in compiler docs" in (ROOT / "scripts" / "lock").read_text("utf-8")
 
 
-def test_nothing_of_the_site_comes_from_elsewhere(site: dict[Path, SitePage]) -> None:
-    assert len(site) > 20
+def test_nothing_of_the_site_comes_from_elsewhere(folder: Path, site: dict[Path, SitePage]) -> None:
+    assert len(site) > 30
     loaded = {address for page in site.values() for address in page.loaded}
     assert [address for address in loaded if ELSEWHERE.match(address)] == []
-    assert any(address.endswith("assets/iframe-worker.js") for address in loaded)
-    folder = next(file for file in site if file.name == "404.html").parent
     for sheet in folder.rglob("*.css"):
-        assert not re.search(r"url\([\"']?(?:https?:)?//", sheet.read_text("utf-8")), sheet
-    assert (folder / "search" / "search_index.js").stat().st_size > 100_000
+        assert not re.search(r"(?:url\(|@import )[\"']?(?:https?:)?//", sheet.read_text("utf-8")), sheet
+    for program in folder.rglob("*.js"):
+        assert not re.search(r"(?:fetch|import|src ?=)\W{0,3}[\"'](?:https?:)?//", program.read_text("utf-8"))
+    assert (folder / "searchindex.js").stat().st_size > 100_000
 
 
 def test_every_link_of_the_site_leads_to_a_file_and_its_anchor(site: dict[Path, SitePage]) -> None:
     broken = []
     for file, page in site.items():
-        if file.name == "404.html":  # is shown for any address, so its links are from the top
-            continue
         for address in {*page.links, *page.loaded}:
             if ELSEWHERE.match(address) or ":" in address:
                 continue
@@ -126,10 +131,11 @@ def test_every_link_of_the_site_leads_to_a_file_and_its_anchor(site: dict[Path, 
 
 
 @pytest.mark.parametrize("link", ["[a](nowhere.md)", "[a](limits.md#nowhere)", "[a](examples/nowhere.yaml)"])
-def test_a_broken_link_fails_the_site(script: ModuleType, tmp_path: Path, link: str) -> None:
-    settings = script.stage(tmp_path / "docs-site")
-    page = tmp_path / "docs-site" / "sources" / "docs" / "load.md"
-    page.write_text(f"{page.read_text('utf-8')}\n{link}\n", "utf-8")
-    done = build(settings)
+def test_a_broken_link_fails_the_site(tmp_path: Path, link: str) -> None:
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    (sources / "README.md").write_text(f"# Home\n\n{link}\n\n```{{toctree}}\nlimits\n```\n", "utf-8")
+    (sources / "limits.md").write_text("# Limits\n", "utf-8")
+    done = build(sources)
     assert done.returncode == 1
-    assert "docs/load.md" in done.stderr
+    assert "README.md:3" in done.stderr

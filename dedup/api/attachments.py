@@ -16,14 +16,23 @@ from dedup.base.answer import Answer
 
 @dataclass(frozen=True, slots=True)
 class Attached(Answer):
-    """Result of `attach`, `remap` or `detach`, or of a dry run."""
+    """Result of `attach`, `remap` or `detach`, or of a dry run.
 
-    name: str  # name of the attachment
-    statements: list[str]  # SQL statements that ran, or would run, in a form for psql
-    articles: int = 0  # number of articles that were deleted, or would be deleted
-    triggers: bool = True  # true if triggers note changes
-    every: int | None = None  # minutes between comparisons, if no triggers note changes
-    told: list[str] = field(default_factory=list)  # messages for the owner of the table, one line each
+    Attributes:
+        name: name of the attachment.
+        statements: SQL statements that ran, or would run, in a form for psql.
+        articles: number of articles that were deleted, or would be deleted.
+        triggers: true if triggers note changes.
+        every: minutes between comparisons, if no triggers note changes.
+        told: messages for the owner of the table, one line each.
+    """
+
+    name: str
+    statements: list[str]
+    articles: int = 0
+    triggers: bool = True
+    every: int | None = None
+    told: list[str] = field(default_factory=list)
 
 
 class Attachments(OfCorpus):

@@ -68,10 +68,12 @@ class Metrics(Collector):
         return close
 
     def close(self) -> None:
+        """Close the connection; the next scrape opens it again."""
         if self._database:
             self._database.close()
 
     def collect(self) -> Iterable[Metric]:
+        """Yield the metrics, for a registry of `prometheus_client`."""
         found = self._vitals()
         yield _gauge("dedup_up", "1 if the database answered, else 0.", int(self.up))
         if found is not None:

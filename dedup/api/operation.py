@@ -67,6 +67,7 @@ class Operation(OpenCorpus):
 
     @property
     def schema(self) -> str:
+        """Schema of the corpus."""
         return self._database.schema
 
     def grant(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dedup.settling import sentences
     from dedup.settling import verify as checking
     from dedup.settling import versions as altered
+    from dedup.settling.explanation import Explanation
     from dedup.store import articles, changes, exports, rulebooks, stories, verdicts
     from dedup.store import versions as kept_versions
     from dedup.store.changes import MarkChange
@@ -295,7 +296,7 @@ class Questions(OpenCorpus):
         ask: Callable[..., list[TextSource]] = plugins.needed("corpus", "sources", extra="coverage")
         return ask(self._database, source_id, text, limit=limit)
 
-    def explain(self, a: str, b: str) -> comparison.Explanation:
+    def explain(self, a: str, b: str) -> Explanation:
         """Explain the relation of two articles: shared sentences, scores, and the rule that decided.
 
         Raises NotFoundError: an article is unknown.

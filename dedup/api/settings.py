@@ -33,21 +33,34 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class Trained(Answer):
-    """Result of `CorpusSettings.train_sentences`."""
+    """Result of `CorpusSettings.train_sentences`.
 
-    language: str  # ISO 639 code
-    articles: int  # number of articles read
-    abbreviations: int  # number of abbreviations found
+    Attributes:
+        language: ISO 639 code.
+        articles: number of articles read.
+        abbreviations: number of abbreviations found.
+    """
+
+    language: str
+    articles: int
+    abbreviations: int
 
 
 @dataclass(frozen=True, slots=True)
 class Losses(Answer):
-    """Data that a change of settings would lose for good. The object is false if nothing is lost."""
+    """Data that a change of settings would lose for good. The object is false if nothing is lost.
 
-    archived: int  # number of articles that the next backfill would archive
-    of: int  # number of all articles
-    hash_key: bool  # true if the present hash key would be replaced, which is stored nowhere else
-    pins: int  # number of pinned sentences that a new hash key loses, as their words are not stored
+    Attributes:
+        archived: number of articles that the next backfill would archive.
+        of: number of all articles.
+        hash_key: true if the present hash key would be replaced, which is stored nowhere else.
+        pins: number of pinned sentences that a new hash key loses, as their words are not stored.
+    """
+
+    archived: int
+    of: int
+    hash_key: bool
+    pins: int
 
     def __bool__(self) -> bool:
         return bool(self.archived or self.hash_key or self.pins)

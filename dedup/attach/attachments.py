@@ -28,29 +28,50 @@ _NAMED = sql.SQL('({} || {}) COLLATE "C"')
 
 @dataclass(frozen=True, slots=True)
 class Attachment(Answer):
-    """A table of another owner whose rows are articles."""
+    """A table of another owner whose rows are articles.
+
+    Attributes:
+        name: prefix of the source_ids of its articles, before the slash.
+        schema: schema of the table.
+        keys: columns that identify a row.
+        key_types: types of the key columns.
+        columns: name of the column for each mapped field of an article; "text" is always mapped.
+        where: SQL condition for the rows that are articles; None: all rows.
+        mark_columns: true if marks are written into the table.
+        triggers: true if triggers note its changes.
+        html: true if bodies are HTML, from which the text must be extracted.
+        keep: columns whose values are stored with the articles.
+        changed: column with the time of a row's last change; None: searches compare all rows.
+        every: minutes between searches for changes; None: only `dedup sync` searches.
+        leaving: true if the table is being detached.
+        copied: true if its rows are copied in a session of its owner.
+        seen: state of the table when last checked.
+        synced_at: time when a search for changes last finished.
+        compared_at: time when all rows were last compared.
+        changed_through: time of the latest change found.
+    """
 
     id: int
-    name: str  # prefix of the source_ids of its articles, before the slash
-    schema: str  # schema of the table
+    name: str
+    schema: str
     table: str
-    keys: tuple[str, ...]  # columns that identify a row
-    key_types: tuple[str, ...]  # types of the key columns
-    columns: dict[str, str]  # name of the column for each mapped field of an article; "text" is always mapped
-    where: str | None  # SQL condition for the rows that are articles; None: all rows
-    mark_columns: bool  # whether marks are written into the table
-    triggers: bool  # whether triggers note its changes
-    html: bool = False  # whether bodies are HTML, from which the text must be extracted
-    keep: tuple[str, ...] = ()  # columns whose values are stored with the articles
-    changed: str | None = None  # column with the time of a row's last change; None: searches compare all rows
-    every: int | None = None  # minutes between searches for changes; None: only `dedup sync` searches
-    leaving: bool = False  # whether the table is being detached
-    copied: bool = False  # whether its rows are copied in a session of its owner (`copying.py`)
+    keys: tuple[str, ...]
+    key_types: tuple[str, ...]
+    columns: dict[str, str]
+    where: str | None
+    mark_columns: bool
+    triggers: bool
+    html: bool = False
+    keep: tuple[str, ...] = ()
+    changed: str | None = None
+    every: int | None = None
+    leaving: bool = False
+    copied: bool = False
     attached_at: datetime | None = None
-    seen: dict[str, Any] = field(default_factory=dict, repr=False)  # state of the table when last checked
-    synced_at: datetime | None = None  # when a search for changes last finished
-    compared_at: datetime | None = None  # when all rows were last compared
-    changed_through: datetime | None = None  # time of the latest change found
+    seen: dict[str, Any] = field(default_factory=dict, repr=False)
+    synced_at: datetime | None = None
+    compared_at: datetime | None = None
+    changed_through: datetime | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name != "seen"}
@@ -152,6 +173,7 @@ def _from_text(text: Part, kind: str) -> Part:
 
 
 def attachments(cursor: Cursor) -> list[Attachment]:
+    """Return the attached tables, in the order in which they were attached."""
     rows = cursor.execute(_sql("attachments")).fetchall()
     return [
         replace(made, keys=tuple(made.keys), key_types=tuple(made.key_types), keep=tuple(made.keep))

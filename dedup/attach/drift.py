@@ -126,6 +126,7 @@ def _changes(cursor: Cursor, attachment: Attachment, found: TableState) -> list[
 
 
 def problems(cursor: Cursor) -> list[str]:
+    """Return the problems of attached tables that their owners changed, each with the next command."""
     return [
         line
         for attachment in attachments.list_active(cursor)

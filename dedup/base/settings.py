@@ -11,12 +11,14 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from inspect import cleandoc
 from typing import Any, Literal
 
 from dedup.base.article import MAX_TEXT_CHARACTERS, storable
 from dedup.base.errors import SettingError
 
 Kind = Literal["fingerprint", "rule", "window"]
+"""Kinds of settings, by the work that a change makes."""
 
 PRINT_KEYS, PRINT_BYTES = 85, 4 + 8 * 256
 """Bucket keys and bytes per article of the signature that finds misread reprints (`text/damaged.py`)."""
@@ -221,6 +223,10 @@ class Settings:
         ]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
+
+# So `help` describes each setting in the words in which `dedup settings` does.
+_told = "\n".join(f"    {item.name}: {item.metadata['about']}." for item in fields(Settings))
+Settings.__doc__ = f"{cleandoc(Settings.__doc__ or '')}\n\nAttributes:\n{_told}\n"
 
 WINDOW_FORM = "a number of days, weeks or years such as 90d, 12w or 2y, up to 999 years"
 

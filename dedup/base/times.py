@@ -21,7 +21,8 @@ from typing import overload
 
 from dedup.base.errors import InputError
 
-Time = datetime | date | str | int | float | None  # Types accepted as a time
+Time = datetime | date | str | int | float | None
+"""Types accepted as a time, in the forms that `Article` takes."""
 
 # The longest form, with full names of weekday, month and zone, has 80 characters.
 MAX_TIME_CHARACTERS = 100

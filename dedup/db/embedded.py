@@ -62,13 +62,17 @@ INITDB = (
 
 @dataclass(frozen=True)
 class ServerStatus:
-    """State of the embedded server. `running`: the server answers; only then are `url` and `pid` set."""
+    """State of the embedded server. `running`: the server answers; only then are `url` and `pid` set.
+
+    Attributes:
+        version: version of the running server ("18.1"), else of the data ("18"); None without data.
+    """
 
     running: bool
     data: Path
     url: str | None
     pid: int | None
-    version: str | None  # of the running server ("18.1"), else of the data ("18"), None without data
+    version: str | None
 
 
 @dataclass(frozen=True)

@@ -51,10 +51,15 @@ class SchemaDifference:
 
 @dataclass(frozen=True, slots=True)
 class MendReport(Answer):
-    """Result of `mend`."""
+    """Result of `mend`.
 
-    made: list[str]  # names of objects, such as "the column kept of article"
-    left: list[str]  # differences that remain, each with the reason
+    Attributes:
+        made: names of objects, such as "the column kept of article".
+        left: differences that remain, each with the reason.
+    """
+
+    made: list[str]
+    left: list[str]
 
 
 def describe(cursor: Cursor) -> list[tuple[str, str, str]]:

@@ -45,15 +45,22 @@ _PLAIN = (
 
 @dataclass(frozen=True, slots=True)
 class ServerUpgrade(Answer):
-    """Versions before and after an upgrade of the embedded server's data, and counts of the compared copy."""
+    """Versions before and after an upgrade of the embedded server's data, and counts of the compared copy.
 
-    before: int | None  # the version of the data, such as 16; None without data
-    after: int | None  # equal to `before` if there was nothing to do
+    Attributes:
+        before: the version of the data, such as 16; None without data.
+        after: equal to `before` if there was nothing to do.
+        tables: number of tables of all databases.
+        kept: the folder of the old data; None if there was nothing to do.
+    """
+
+    before: int | None
+    after: int | None
     databases: int = 0
     roles: int = 0
-    tables: int = 0  # of all databases
+    tables: int = 0
     rows: int = 0
-    kept: str | None = None  # the folder of the old data; None if there was nothing to do
+    kept: str | None = None
 
 
 _Content = dict[tuple[str, str], tuple[int, int]]  # Row count and checksum by kind and name of an object

@@ -52,12 +52,18 @@ def check_format(form: str) -> None:
 
 @dataclass(slots=True)
 class DateColumn:
-    """Counts of the dates of one field, and examples of bad dates."""
+    """Counts of the dates of one field, and examples of bad dates.
+
+    Attributes:
+        lost: count of dates that are present but unreadable.
+        order: chosen order and its reason, such as "day first: the dates have full stops".
+        examples: first short dates that are unreadable or ambiguous.
+    """
 
     given: int = 0
-    lost: int = 0  # count of dates that are present but unreadable
-    order: str | None = None  # chosen order and its reason, such as "day first: the dates have full stops"
-    examples: list[str] = field(default_factory=list)  # first short dates that are unreadable or ambiguous
+    lost: int = 0
+    order: str | None = None
+    examples: list[str] = field(default_factory=list)
 
     def add_example(self, value: str) -> None:
         if len(self.examples) < EXAMPLES and len(value) <= EXAMPLE_CHARACTERS and value not in self.examples:

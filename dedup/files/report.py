@@ -17,28 +17,50 @@ MAX_NAME_CHARACTERS = 100  # Maximum number of characters shown of a name
 
 @dataclass
 class Understanding:
-    """Facts and counts collected while a file is read; `dataclasses.asdict` gives a form for JSON."""
+    """Facts and counts collected while a file is read; `dataclasses.asdict` gives a form for JSON.
 
-    file: str  # name of the file in messages
-    format: str  # one of FORMATS, but rss, atom or wxr for XML
-    delimiter: str | None = None  # delimiter of CSV
-    fields: dict[str, dict[str, int]] = field(default_factory=dict)  # field -> name in file -> record count
-    ignored: dict[str, int] = field(default_factory=dict)  # unused top-level name -> number of records
-    records: int = 0  # count of articles and refused records
-    dates: dict[str, DateColumn] = field(default_factory=dict)  # by field: `published_at` and `added_at`
-    without_date: int = 0  # articles without `published_at`
-    empty: int = 0  # articles with a blank text; they are stored, and marked `failed`
-    cut: int = 0  # articles whose text was probably cut off
-    ids_from_url: int = 0  # articles whose url serves as id, since the file has no ids
-    encoding: str | None = None  # encoding of the file, if not UTF-8
-    likely_encoding: str | None = None  # guessed encoding, if records are not UTF-8
-    sheet: str | None = None  # name of the Excel sheet that is read
+    Attributes:
+        file: name of the file in messages.
+        format: one of FORMATS, but rss, atom or wxr for XML.
+        delimiter: delimiter of CSV.
+        fields: number of records by field of the article, and by name in the file.
+        ignored: number of records by unused top-level name.
+        records: count of articles and refused records.
+        dates: counts for the fields `published_at` and `added_at`.
+        without_date: articles without `published_at`.
+        empty: articles with a blank text; they are stored, and marked `failed`.
+        cut: articles whose text was probably cut off.
+        ids_from_url: articles whose url serves as id, since the file has no ids.
+        encoding: encoding of the file, if not UTF-8.
+        likely_encoding: guessed encoding, if records are not UTF-8.
+        sheet: name of the Excel sheet that is read.
+        files: files of an archive that are read.
+        not_read: files of an archive that are not read.
+        html: articles whose text looks like HTML but was left unchanged.
+        extracted: articles whose text was extracted from HTML.
+        left_out: number of excluded entries by type or status.
+    """
+
+    file: str
+    format: str
+    delimiter: str | None = None
+    fields: dict[str, dict[str, int]] = field(default_factory=dict)
+    ignored: dict[str, int] = field(default_factory=dict)
+    records: int = 0
+    dates: dict[str, DateColumn] = field(default_factory=dict)
+    without_date: int = 0
+    empty: int = 0
+    cut: int = 0
+    ids_from_url: int = 0
+    encoding: str | None = None
+    likely_encoding: str | None = None
+    sheet: str | None = None
     other_sheets: list[str] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)  # files of an archive that are read
-    not_read: list[str] = field(default_factory=list)  # files of an archive that are not read
-    html: int = 0  # articles whose text looks like HTML but was left unchanged
-    extracted: int = 0  # articles whose text was extracted from HTML
-    left_out: dict[str, int] = field(default_factory=dict)  # type or status -> number of excluded entries
+    files: list[str] = field(default_factory=list)
+    not_read: list[str] = field(default_factory=list)
+    html: int = 0
+    extracted: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.url_may_be_id = False
@@ -67,31 +89,50 @@ NUMBER = re.compile(r"\d[\d,]*")  # Numbers are left out of reasons, so that equ
 
 @dataclass(slots=True)
 class Noted(Answer):
-    """Records with the same fault."""
+    """Records with the same fault.
 
-    reason: str  # full reason of the first record
+    Attributes:
+        reason: full reason of the first record.
+        ids: first source_ids, or `line 17` if the id is unreadable.
+    """
+
+    reason: str
     count: int = 0
-    ids: list[str] = field(default_factory=list)  # first source_ids, or `line 17` if the id is unreadable
+    ids: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class LoadReport(Answer):
-    """Counts of the records of a file: each is new, changed, same, superseded or refused."""
+    """Counts of the records of a file: each is new, changed, same, superseded or refused.
 
-    file: str | None = None  # path of the file; None for articles passed by a program
-    lines: int = 0  # records read: rows, entries, or JSONL lines that are not blank
+    Attributes:
+        file: path of the file; None for articles passed by a program.
+        lines: records read: rows, entries, or JSONL lines that are not blank.
+        same: records already stored with the same content.
+        superseded: records not stored, because a later record of the same batch has the same source_id.
+        repaired: repaired fields; their articles are also counted above.
+        lost_dates: repaired fields with dates that could not be read.
+        reasons: refused records, by reason without numbers.
+        repairs: repaired fields, by reason without numbers.
+        rejects: path of the file with refused records and repaired fields.
+        truncated: true if the end of the file is missing.
+        stopped: true if the caller stopped the reading early.
+    """
+
+    file: str | None = None
+    lines: int = 0
     new: int = 0
     changed: int = 0
-    same: int = 0  # already stored with the same content
-    superseded: int = 0  # not stored: a later record of the same batch has the same source_id
+    same: int = 0
+    superseded: int = 0
     refused: int = 0
-    repaired: int = 0  # repaired fields; their articles are also counted above
-    lost_dates: int = 0  # repaired fields with dates that could not be read
-    reasons: dict[str, Noted] = field(default_factory=dict)  # refused records, by reason without numbers
-    repairs: dict[str, Noted] = field(default_factory=dict)  # repaired fields, by reason without numbers
-    rejects: str | None = None  # path of the file with refused records and repaired fields
-    truncated: bool = False  # whether the end of the file is missing
-    stopped: bool = False  # whether the caller stopped the reading early
+    repaired: int = 0
+    lost_dates: int = 0
+    reasons: dict[str, Noted] = field(default_factory=dict)
+    repairs: dict[str, Noted] = field(default_factory=dict)
+    rejects: str | None = None
+    truncated: bool = False
+    stopped: bool = False
     understood: Understanding | None = None
 
     def __str__(self) -> str:

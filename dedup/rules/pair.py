@@ -89,6 +89,8 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Related:
+    """The relation of two articles, with the rule that decided."""
+
     relation: Relation
     rule: Rule
     scores: Scores

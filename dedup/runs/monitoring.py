@@ -34,28 +34,47 @@ FORGOTTEN_SECONDS = 3_600.0  # A worker gone for longer is not a problem if noth
 
 @dataclass(frozen=True, slots=True)
 class Vitals(Answer):
-    """The state of a corpus for a monitor."""
+    """The state of a corpus for a monitor.
 
-    at: datetime  # the time of the server
-    articles: int  # number of articles, as the planner estimates
-    pending: int  # articles without a mark
-    stale: int  # articles whose mark must be settled again
-    estimated: bool  # `pending` and `stale` are estimates, since there are more than `SAMPLE`
-    # Upper bound of the longest wait, since times of edits are unknown. If `estimated`: in the sample.
+    Attributes:
+        at: the time of the server.
+        articles: number of articles, as the planner estimates.
+        pending: articles without a mark.
+        stale: articles whose mark must be settled again.
+        estimated: true if `pending` and `stale` are estimates, because there are more than 10,000.
+        waiting_seconds: upper bound of the longest wait, since times of edits are unknown. If `estimated`: in
+            the sample.
+        failed: count by reason (before its colon) among the newest 10,000 failed articles.
+        failed_lately: articles that failed in the last 24 hours, and need a repair.
+        limits: number of sampled articles that each safety limit left unsettled.
+        queues: count of waiting rows by name of the queue, up to 10,001. "changes" are unread changes of
+            attached tables; a whole table that must be read counts as one change.
+        changes_waiting_seconds: waiting time of the oldest change in "changes".
+        drifted: problems of the schema, of attached tables, and of writing marks into these.
+        totals: sums over all runs, such as "settled" and "seconds settling".
+        quiet_at: time when a run or worker last found that nothing waits.
+        run: the run at work.
+        failing: number of runs that failed since the last success, by kind of error.
+        workers: workers, alive or gone.
+    """
+
+    at: datetime
+    articles: int
+    pending: int
+    stale: int
+    estimated: bool
     waiting_seconds: float | None
-    failed: dict[str, int]  # reason before its colon -> count among the newest `SAMPLE` failed articles
-    failed_lately: int  # articles that failed recently (see `load_vitals`), and need a repair
-    limits: dict[str, int]  # safety limit -> number of sampled articles that this limit left unsettled
-    # Name of a queue -> count of waiting rows, up to `SAMPLE` + 1. "changes" are unread changes of attached
-    # tables; a whole table that must be read counts as one change.
+    failed: dict[str, int]
+    failed_lately: int
+    limits: dict[str, int]
     queues: dict[str, int]
-    changes_waiting_seconds: float | None  # waiting time of the oldest change in "changes"
-    drifted: list[str]  # problems of the schema, of attached tables, and of writing marks into these
-    totals: dict[str, float]  # sums over all runs, such as "settled" and "seconds settling"
-    quiet_at: datetime | None  # when a run or worker last found that nothing waits
-    run: Run | None  # the run at work
-    failing: dict[str, int]  # kind of error -> number of runs that failed with it since the last success
-    workers: list[Worker]  # workers, alive or gone
+    changes_waiting_seconds: float | None
+    drifted: list[str]
+    totals: dict[str, float]
+    quiet_at: datetime | None
+    run: Run | None
+    failing: dict[str, int]
+    workers: list[Worker]
 
     @property
     def waits(self) -> bool:

@@ -43,19 +43,27 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Run(Answer):
-    """A run without a stored end: it is alive, or it is gone and could not store its end."""
+    """A run without a stored end: it is alive, or it is gone and could not store its end.
+
+    Attributes:
+        done: number of items of this stage that are done.
+        quiet_seconds: seconds since the last heartbeat.
+        still_seconds: seconds since the last progress.
+        gone: true if the session of the run ended, or the last heartbeat is older than the lease.
+        what: kind of the run, such as "backfill".
+    """
 
     id: int
     host: str
     process_id: int
     started_at: datetime
     stage: str
-    done: int  # number of items of this stage that are done
+    done: int
     total: int
-    quiet_seconds: float  # seconds since the last heartbeat
-    still_seconds: float  # seconds since the last progress
-    gone: bool  # the session of the run ended, or the last heartbeat is older than the lease
-    what: str  # kind of the run, one of `SETTLING`
+    quiet_seconds: float
+    still_seconds: float
+    gone: bool
+    what: str
 
     @property
     def kind(self) -> str:
@@ -176,12 +184,19 @@ def find_session(cursor: Cursor) -> Session:
 
 @dataclass(frozen=True, slots=True)
 class Worker(Answer):
+    """A worker that is alive, or that ended without notice.
+
+    Attributes:
+        idle_at: time when the worker last found nothing to do.
+        alive: true if the worker was seen within the lease or is at work, and its session still exists.
+    """
+
     host: str
     process_id: int
     started_at: datetime
     seen_at: datetime
-    idle_at: datetime | None  # when the worker last found nothing to do
-    alive: bool  # the worker was seen within the lease or is at work, and its session still exists
+    idle_at: datetime | None
+    alive: bool
 
 
 def begin_worker(cursor: Cursor, host: str, process_id: int) -> int:

@@ -47,33 +47,55 @@ MOST_REPRINTED = 3  # Number of the most reprinted stories that a report names
 
 @dataclass(slots=True)
 class BackfillReport(Answer):
-    """Result of a backfill."""
+    """Result of a backfill.
 
-    already_running: bool = False  # another run is at work; this backfill did nothing
-    running: Run | None = None  # the other run, if one is at work
-    taken_over: Run | None = None  # the dead run that this run replaced
-    superseded: bool = False  # another run considered this one dead and replaced it
-    stopped: bool = False  # the run was asked to stop before everything was settled
-    adopted: bool = False  # changed settings, sentence parameters or a changed program were put into force
-    fingerprinted: int = 0  # texts that got a fingerprint
-    failed: int = 0  # texts that cannot have a fingerprint
-    common_entered: int = 0  # sentences that became common
-    common_left: int = 0  # sentences that stopped being common
-    settled: int = 0  # marks written; an article that was settled twice counts twice
-    compared: int = 0  # pairs of articles scored
-    deferred: int = 0  # articles that could not be stored yet, since other transactions block them
-    archived: int = 0  # articles before the horizon that were archived (docs/semantics.md, section 10)
-    synced: int = 0  # changes of attached tables that were read
-    # Rows of attached tables that cannot be articles: the key is longer than 1,000 bytes, or an article that
-    # is not from this table has the same source_id.
+    Attributes:
+        already_running: true if another run is at work; then this backfill did nothing.
+        running: the other run, if one is at work.
+        taken_over: the dead run that this run replaced.
+        superseded: true if another run considered this one dead and replaced it.
+        stopped: true if the run was asked to stop before everything was settled.
+        adopted: true if changed settings, sentence parameters or a changed program were put into force.
+        fingerprinted: texts that got a fingerprint.
+        failed: texts that cannot have a fingerprint.
+        common_entered: sentences that became common.
+        common_left: sentences that stopped being common.
+        settled: marks written; an article that was settled twice counts twice.
+        compared: pairs of articles scored.
+        deferred: articles that could not be stored yet, since other transactions block them.
+        archived: articles before the horizon that were archived (docs/semantics.md, section 10).
+        synced: changes of attached tables that were read.
+        refused: rows of attached tables that cannot be articles: the key is longer than 1,000 bytes, or an
+            article that is not from this table has the same source_id.
+        written_back: rows of attached tables into which marks were written.
+        problems: problems of attached tables, with advice, a line each.
+        seconds: seconds per stage: reading changes, adopting, archiving, fingerprinting, counting, settling,
+            reading credits; with the memory engine also reading, comparing, indexing and writing.
+        engines: engines in order of use: "postgres" or "memory".
+        reprints: duplicates in the corpus now; None if nothing was settled.
+    """
+
+    already_running: bool = False
+    running: Run | None = None
+    taken_over: Run | None = None
+    superseded: bool = False
+    stopped: bool = False
+    adopted: bool = False
+    fingerprinted: int = 0
+    failed: int = 0
+    common_entered: int = 0
+    common_left: int = 0
+    settled: int = 0
+    compared: int = 0
+    deferred: int = 0
+    archived: int = 0
+    synced: int = 0
     refused: int = 0
-    written_back: int = 0  # rows of attached tables into which marks were written
-    problems: list[str] = field(default_factory=list)  # problems of attached tables, with advice, a line each
-    # Seconds per stage: reading changes, adopting, archiving, fingerprinting, counting, settling, reading
-    # credits; with the memory engine also reading, comparing, indexing and writing.
+    written_back: int = 0
+    problems: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
-    engines: list[str] = field(default_factory=list)  # engines in order of use: "postgres" or "memory"
-    reprints: Reprints | None = None  # duplicates in the corpus now; None if nothing was settled
+    engines: list[str] = field(default_factory=list)
+    reprints: Reprints | None = None
 
 
 def backfill(
@@ -324,11 +346,17 @@ SETTLED_PER_SECOND = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Preview(Answer):
-    """Amount of work for the next backfill."""
+    """Amount of work for the next backfill.
 
-    adoption: Adoption  # changes that the backfill adopts first
-    fingerprint: int  # texts to be fingerprinted
-    settle: int  # articles to be settled
+    Attributes:
+        adoption: changes that the backfill adopts first.
+        fingerprint: texts to be fingerprinted.
+        settle: articles to be settled.
+    """
+
+    adoption: Adoption
+    fingerprint: int
+    settle: int
 
     @property
     def seconds(self) -> float:

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 import numpy as np
 
-from dedup.base.answer import Answer
 from dedup.base.errors import NotFoundError
 from dedup.base.settings import Settings
 from dedup.base.words import counted
@@ -25,15 +23,15 @@ from dedup.rules.pair import (
     Related,
     Relation,
     Rule,
-    Scores,
     least_signature,
     relate_scored,
     score,
 )
+from dedup.settling.explanation import DifferingSentence, ExplainedArticle, Explanation
 from dedup.settling.versions import Sentences, compare, find_alterations, index_sentences
 from dedup.store import articles, pins, settling
 from dedup.store.rulebooks import Rulebook
-from dedup.text.alignment import Segment, align_letters, reflowed
+from dedup.text.alignment import align_letters, reflowed
 from dedup.text.damaged import CORE_LETTERS, LEAST_IN_PLACE, PrintPairs
 from dedup.text.fingerprint import Fingerprint, UnreadableError
 
@@ -42,48 +40,6 @@ _sql = Statements("store/articles")
 # Minimum print Jaccard (likeness of letters, `text/damaged.py`) to show which letters of two texts differ. Of
 # 10,000 random pairs of news, one pair reaches this value, and that pair fails the other conditions.
 LEAST_ALIGNED = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedArticle(Answer):
-    id: str
-    title: str | None
-    publication: str | None
-    status: str
-    time: datetime  # time by which articles are put in canonical order
-    # Uncounted sentences, each with its reason: "common" or "too short". Hidden from logs, like all texts.
-    ignored: tuple[tuple[str, str], ...] = field(repr=False)
-    words: int
-    shingles: int
-    correction: str | None = None  # phrase by which the article announces that it is a correction
-
-
-@dataclass(frozen=True, slots=True)
-class DifferingSentence(Answer):
-    """A sentence that only one of two articles has, and the most similar sentence of the other article, if
-    any. Both sentences are cut into segments that show which words differ."""
-
-    earlier: tuple[Segment, ...] | None = field(repr=False)
-    later: tuple[Segment, ...] | None = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation(Answer):
-    """Result of the comparison of two articles."""
-
-    decision: str  # the result in a line: the relation, the rule that decided, and the scores
-    earlier: ExplainedArticle  # the article that comes first in canonical order
-    later: ExplainedArticle
-    shared: tuple[str, ...] = field(repr=False)  # counted sentences that both have, as written in `earlier`
-    # Counted sentences that only one article has. For a copy with misread letters: passages that differ.
-    differing: tuple[DifferingSentence, ...] = field(repr=False)
-    letters: tuple[str, ...]  # for a copy with misread letters: conditions of the rule `damaged`, in words
-    scores: Scores | None  # None if one of the texts cannot be read, or the scopes differ
-    related: Related | None  # None if they are not related or a text cannot be read
-    why_not: tuple[str, ...]  # reasons why high scores did not make a duplicate, one sentence each
-
-    def __str__(self) -> str:
-        return f"{self.earlier.id}, {self.later.id}: {self.decision}"
 
 
 def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:

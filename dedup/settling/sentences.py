@@ -32,11 +32,21 @@ Texts = dict[int, tuple[int, Cut]]
 
 @dataclass(slots=True)
 class SentencesReport(Answer):
-    compared: int = 0  # new and changed versions, each compared with the version before
-    alterations: int = 0  # sentences that the compared versions added, removed or changed
-    copies: int = 0  # new and changed copies, each compared with its original
-    quotes: int = 0  # sentences that enough outlets share
-    stopped: bool = False  # the run was asked to stop; the next run continues
+    """Counts of a run of `keep_sentences`.
+
+    Attributes:
+        compared: new and changed versions, each compared with the version before.
+        alterations: sentences that the compared versions added, removed or changed.
+        copies: new and changed copies, each compared with its original.
+        quotes: sentences that enough outlets share.
+        stopped: true if the run was asked to stop; then the next run continues.
+    """
+
+    compared: int = 0
+    alterations: int = 0
+    copies: int = 0
+    quotes: int = 0
+    stopped: bool = False
 
     def __str__(self) -> str:
         return (

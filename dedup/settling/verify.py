@@ -44,14 +44,23 @@ DIFFERENCES_SHOWN = 100  # Maximum number of differences that are listed; furthe
 
 @dataclass(slots=True)
 class Verification(Answer):
-    """Result of a verification."""
+    """Result of a verification.
 
-    articles: int = 0  # articles that were checked
-    differences: list[str] = field(default_factory=list)  # one line each, with the source_id, never with text
-    found: int = 0  # number of differences, listed or not
-    skipped: list[str] = field(default_factory=list)  # parts that were not checked, and why; one line each
-    by_hand: list[str] = field(default_factory=list)  # differences that only a person can correct, and how
-    repairs: Repairs = field(default_factory=Repairs, repr=False)  # repairs of all other differences
+    Attributes:
+        articles: articles that were checked.
+        differences: a line for each difference, with the source_id, never with text.
+        found: number of differences, listed or not.
+        skipped: parts that were not checked, and why; one line each.
+        by_hand: differences that only a person can correct, and how.
+        repairs: repairs of all other differences.
+    """
+
+    articles: int = 0
+    differences: list[str] = field(default_factory=list)
+    found: int = 0
+    skipped: list[str] = field(default_factory=list)
+    by_hand: list[str] = field(default_factory=list)
+    repairs: Repairs = field(default_factory=Repairs, repr=False)
 
     @property
     def right(self) -> bool:

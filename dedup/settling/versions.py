@@ -35,28 +35,45 @@ Hashed = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Alteration(Answer):
-    """A sentence that a version has added, removed or changed."""
+    """A sentence that a version has added, removed or changed.
+
+    Attributes:
+        earlier: the earlier sentence; None if it was added.
+        later: the later sentence; None if it was removed.
+        common: true for a common sentence, which the scores ignore.
+    """
 
     kind: Kind
-    earlier: tuple[Segment, ...] | None = field(repr=False)  # the earlier sentence; None if it was added
-    later: tuple[Segment, ...] | None = field(repr=False)  # the later sentence; None if it was removed
-    common: bool  # True for a common sentence, which the scores ignore
+    earlier: tuple[Segment, ...] | None = field(repr=False)
+    later: tuple[Segment, ...] | None = field(repr=False)
+    common: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Version(Answer):
-    """An article as a version of a story."""
+    """An article as a version of a story.
 
-    id: str  # source_id
-    version: int  # number in the story; 1 is the original
-    before: str | None  # source_id of the version with which this one is compared
+    Attributes:
+        id: source_id of the article.
+        version: number in the story; 1 is the original.
+        before: source_id of the version with which this one is compared.
+        time: time of publication, or of storage if the former is unknown; in UTC.
+        published: true if `time` is a plausible time of publication.
+        sentences: number of sentences that count.
+        alterations: differences from the version before.
+        correction: phrase by which the version announces that it is a correction.
+    """
+
+    id: str
+    version: int
+    before: str | None
     title: str | None
     publication: str | None
-    time: datetime  # time of publication, or of storage if the former is unknown; in UTC
-    published: bool  # True if `time` is a plausible time of publication
-    sentences: int  # number of sentences that count
-    alterations: tuple[Alteration, ...] = field(repr=False)  # differences from the version before
-    correction: str | None = None  # phrase by which the version announces that it is a correction
+    time: datetime
+    published: bool
+    sentences: int
+    alterations: tuple[Alteration, ...] = field(repr=False)
+    correction: str | None = None
 
     def count(self, kind: str) -> int:
         return sum(one.kind.value == kind for one in self.alterations)
@@ -64,11 +81,17 @@ class Version(Answer):
 
 @dataclass(frozen=True, slots=True)
 class StoryVersions(Answer):
-    """Versions of a story, and updates of it that are originals of other stories."""
+    """Versions of a story, and updates of it that are originals of other stories.
 
-    story: str  # source_id of the original
-    versions: tuple[Version, ...]  # the original, then its duplicates by time; at most `MAX_VERSIONS`
-    updates: tuple[Version, ...]  # originals of other stories whose best earlier match is this original
+    Attributes:
+        story: source_id of the original.
+        versions: the original, then its duplicates by time; at most `MAX_VERSIONS`.
+        updates: originals of other stories whose best earlier match is this original.
+    """
+
+    story: str
+    versions: tuple[Version, ...]
+    updates: tuple[Version, ...]
 
 
 def load_versions(

@@ -33,14 +33,23 @@ _Work = Callable[[Settings, Sequence[int], Cursor], int]
 
 @dataclass(frozen=True, slots=True)
 class PrunePreview(Answer):
-    """Effect that `dedup prune` would have."""
+    """Effect that `dedup prune` would have.
 
-    horizon: datetime  # the new horizon
-    present: datetime | None  # the present horizon
-    articles: int  # number of articles to be archived
-    of: int  # number of all articles
-    archived: int  # number of articles already archived
-    settled_again: int  # duplicates left in the window whose original would be archived
+    Attributes:
+        horizon: the new horizon.
+        present: the present horizon.
+        articles: number of articles to be archived.
+        of: number of all articles.
+        archived: number of articles already archived.
+        settled_again: duplicates left in the window whose original would be archived.
+    """
+
+    horizon: datetime
+    present: datetime | None
+    articles: int
+    of: int
+    archived: int
+    settled_again: int
 
 
 class Window:

@@ -1,9 +1,10 @@
 """Find duplicates with Spark in a corpus too large for one machine (docs/spark.md); needs the extra `spark`.
 
-from dedup.spark import deduplicate
+    from dedup.spark import deduplicate
 
-result = deduplicate(df, work="s3://bucket/work")
-result.marks, result.matches, result.common_sentences, result.fingerprints, result.refused, result.report
+    result = deduplicate(df, work="s3://bucket/work")
+
+The result has the tables `marks`, `matches`, `common_sentences`, `fingerprints` and `refused`, and `report`.
 """
 
 from dedup.base.extras import of_extra

@@ -22,11 +22,17 @@ LOCK_SECONDS = 1.5  # Maximum wait for table locks; an automatic vacuum gives up
 
 @dataclass(frozen=True, slots=True)
 class MarkChange(Answer):
-    """The present mark of an article whose mark changed; the fields are as in `Verdict`."""
+    """The present mark of an article whose mark changed; the fields are as in `Verdict`.
 
-    cursor: str  # opaque text; pass it as `since` to get the changes after this change
-    id: str  # the article's source_id
-    status: str  # as in the mark, or "pending" (the last mark is no longer valid), or "deleted"
+    Attributes:
+        cursor: opaque text; pass it as `since` to get the changes after this change.
+        id: the article's source_id.
+        status: status of the mark, or "pending" (the last mark is no longer valid), or "deleted".
+    """
+
+    cursor: str
+    id: str
+    status: str
     duplicate_of: str | None
     score: float | None
     reason: str | None

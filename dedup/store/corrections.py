@@ -15,10 +15,14 @@ _sql = Statements("store/credits")
 
 @dataclass(frozen=True, slots=True)
 class ListedPhrase(Answer):
-    """A phrase of the list."""
+    """A phrase of the list.
+
+    Attributes:
+        articles: number of articles that announce a correction by the phrase.
+    """
 
     phrase: str
-    articles: int  # number of articles that announce a correction by the phrase
+    articles: int
 
 
 def list_phrases(cursor: Cursor) -> list[ListedPhrase]:

@@ -14,11 +14,16 @@ _sql = Statements("store/credits")
 
 @dataclass(frozen=True, slots=True)
 class ArticleCredit(Answer):
-    """An agency that an article credits, with the place and the kind of the credit."""
+    """An agency that an article credits, with the place and the kind of the credit.
+
+    Attributes:
+        place: part of the article, such as "byline".
+        kind: "text", "part" (an item of a column), "contribution" or "photo".
+    """
 
     agency: str
-    place: str  # such as "byline"
-    kind: str  # "text", "part" (an item of a column), "contribution" or "photo"
+    place: str
+    kind: str
 
 
 def find_credits(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, tuple[ArticleCredit, ...]]:

@@ -29,26 +29,41 @@ UNREAD_ARTICLES = 100  # Maximum number per transaction, which holds the settle 
 
 @dataclass(frozen=True, slots=True)
 class ListedAgency(Answer):
-    """A news agency of the list of known agencies."""
+    """A news agency of the list of known agencies.
+
+    Attributes:
+        places: places in an article where the name counts as a credit.
+        articles: number of articles that credit the agency.
+    """
 
     name: str
     spellings: list[str]
-    places: list[str]  # places in an article where the name counts as a credit
-    articles: int  # number of articles that credit the agency
+    places: list[str]
+    articles: int
 
 
 @dataclass(frozen=True, slots=True)
 class PublicationCredits(Answer):
-    """Number and share of the articles of a publication that come from news agencies."""
+    """Number and share of the articles of a publication that come from news agencies.
 
-    publication: str  # empty for articles without a publication
+    Attributes:
+        publication: name of the publication; empty for articles without a publication.
+        credited: number of articles that credit an agency for their text.
+        agency_copy: number of articles that count in `credited`, or share a story with such an article.
+        share: `agency_copy` divided by `articles`.
+        settled: number of unique and similar articles and duplicates.
+        own: number of articles that were the first of their story, and are not the text of another agency.
+        own_at_most: `own` with the articles whose times do not tell whether they were the first.
+    """
+
+    publication: str
     articles: int
-    credited: int  # number of articles that credit an agency for their text
-    agency_copy: int  # number of articles that count in `credited`, or share a story with such an article
-    share: float  # `agency_copy` divided by `articles`
-    settled: int  # number of unique and similar articles and duplicates
-    own: int  # number of articles that were the first of their story, and are not the text of another agency
-    own_at_most: int  # the same with articles of which times do not tell whether they were the first
+    credited: int
+    agency_copy: int
+    share: float
+    settled: int
+    own: int
+    own_at_most: int
 
 
 class Notices(NamedTuple):

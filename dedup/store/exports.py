@@ -18,7 +18,11 @@ PAGE = 5_000  # Maximum number of rows per fetch from the server
 
 
 class MarkRow(TypedDict):
-    """An article's mark; see `Verdict`. If `stale` is true, a backfill will replace the mark."""
+    """An article's mark; see `Verdict`. If `stale` is true, a backfill will replace the mark.
+
+    Attributes:
+        kept: the caller's own columns by name, if requested.
+    """
 
     id: str
     status: StatusName
@@ -26,11 +30,15 @@ class MarkRow(TypedDict):
     score: float | None
     reason: str | None
     stale: bool
-    kept: NotRequired[dict[str, Any] | None]  # the caller's own columns by name, if requested
+    kept: NotRequired[dict[str, Any] | None]
 
 
 class MatchRow(TypedDict):
-    """A scored pair; `a` is the later article, `b` the earlier original. See `Match`."""
+    """A scored pair; `a` is the later article, `b` the earlier original. See `Match`.
+
+    Attributes:
+        times_known: true if times tell the first of both; else only canonical order calls `a` the later.
+    """
 
     a: str
     b: str
@@ -40,7 +48,7 @@ class MatchRow(TypedDict):
     sentence_jaccard: float
     signature_jaccard: float
     containment: float
-    times_known: bool  # times tell which of both was first; if not, canonical order alone calls `a` the later
+    times_known: bool
 
 
 def marks(

@@ -30,10 +30,15 @@ PREVIEWED_ARTICLES = 3
 
 @dataclass(frozen=True, slots=True)
 class LoadPreview(Answer):
-    """Result of reading a file without storing its articles."""
+    """Result of reading a file without storing its articles.
 
-    report: LoadReport  # counts only `lines`, `refused` and `repaired`, since nothing is stored
-    articles: tuple[Article, ...]  # the first articles of the file
+    Attributes:
+        report: report that counts only `lines`, `refused` and `repaired`, since nothing is stored.
+        articles: the first articles of the file.
+    """
+
+    report: LoadReport
+    articles: tuple[Article, ...]
 
 
 def load_file(

@@ -18,12 +18,17 @@ _sql = Statements("store/overview")
 
 @dataclass(frozen=True, slots=True)
 class Holder(Answer):
-    """A session that holds the settle lock."""
+    """A session that holds the settle lock.
+
+    Attributes:
+        state: state of the session, such as "active" or "idle in transaction".
+        seconds: seconds since its transaction began; None if this role may not see the time.
+    """
 
     pid: int
     application: str
-    state: str | None  # such as "active" or "idle in transaction"
-    seconds: float | None  # since its transaction began; None if this role may not see the time
+    state: str | None
+    seconds: float | None
 
     def __str__(self) -> str:
         lasted = "" if self.seconds is None else f", for {self.seconds:.0f} s"
@@ -32,30 +37,48 @@ class Holder(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Overview(Answer):
-    """Counts, sizes and the state of a corpus, as `dedup status` shows them."""
+    """Counts, sizes and the state of a corpus, as `dedup status` shows them.
 
-    counts: dict[str, int]  # articles per status
-    unfingerprinted: int  # articles whose present text has no fingerprint yet
-    stale: int  # articles that must be settled again
+    Attributes:
+        counts: articles per status.
+        unfingerprinted: articles whose present text has no fingerprint yet.
+        stale: articles that must be settled again.
+        horizon: articles before this time are archived.
+        uncounted: true if the next backfill must count common sentences.
+        backfill: the backfill or import that is running now.
+        held_by: the session that holds the settle lock.
+        deferred: versions of articles that hooks deferred.
+        changes: noted changes of attached tables that are not read yet.
+        limits: number of articles that each safety limit left to the next backfill.
+        failures: number of failed articles per reason (without its details).
+        fingerprint_revision: revision of the specification of fingerprints (docs/semantics.md, section 1.10).
+        unicode_version: version of the Unicode tables with which fingerprints were made.
+        sizes: bytes of each table, with its indexes and out-of-line texts.
+        bytes_per_article: bytes by name of each growing table; "text": average size of a text.
+    """
+
+    counts: dict[str, int]
+    unfingerprinted: int
+    stale: int
     stories_with_copies: int
     similar_pairs: int
     common_sentences: int
     sentence_pins: int
     pair_pins: int
-    horizon: datetime | None  # articles before this time are archived
+    horizon: datetime | None
     archived: int
-    uncounted: bool  # the next backfill must count common sentences
-    backfill: Run | None  # the backfill or import that is running now
-    held_by: Holder | None  # the session that holds the settle lock
-    deferred: int  # versions of articles that hooks deferred
-    changes: int  # noted changes of attached tables that are not read yet
-    limits: dict[str, int]  # number of articles that each safety limit left to the next backfill
-    failures: dict[str, int]  # number of failed articles per reason (without its details)
+    uncounted: bool
+    backfill: Run | None
+    held_by: Holder | None
+    deferred: int
+    changes: int
+    limits: dict[str, int]
+    failures: dict[str, int]
     last_marked_at: datetime | None
-    fingerprint_revision: int  # of the specification that fingerprints follow (docs/semantics.md, 1.10)
-    unicode_version: str | None  # of the tables with which they were made
-    sizes: dict[str, int]  # bytes of each table, with its indexes and out-of-line texts
-    bytes_per_article: dict[str, float]  # by name of each growing table; "text": average size of a text
+    fingerprint_revision: int
+    unicode_version: str | None
+    sizes: dict[str, int]
+    bytes_per_article: dict[str, float]
     database_bytes: int
 
 
@@ -102,13 +125,18 @@ def table_sizes(cursor: Cursor) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class CommonSentence(Answer):
-    """A common or pinned sentence."""
+    """A common or pinned sentence.
+
+    Attributes:
+        common: true if scores ignore the sentence now.
+        pin: "always", "never", or None; a new pin takes effect with the next backfill.
+    """
 
     sentence_hash: int
     carriers: int | None
     effective_stories: float | None
-    common: bool  # scores ignore the sentence now
-    pin: str | None  # "always", "never", or None; a new pin takes effect with the next backfill
+    common: bool
+    pin: str | None
     example: str | None
     since: datetime | None
 

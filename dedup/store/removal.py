@@ -20,12 +20,18 @@ LISTED = 10  # Maximum number of dependent objects that an error names
 
 @dataclass(frozen=True, slots=True)
 class Contents(Answer):
-    """Contents of a corpus."""
+    """Contents of a corpus.
 
-    rows: dict[str, int]  # number of rows by table, for tables that dedup cannot compute again
-    bytes: int  # of all tables and indexes
+    Attributes:
+        rows: number of rows by table, for tables that dedup cannot compute again.
+        bytes: size of all tables and indexes.
+        outside: objects outside the schema that depend on it, such as a view.
+    """
+
+    rows: dict[str, int]
+    bytes: int
     attached: tuple[str, ...]
-    outside: tuple[str, ...]  # objects outside the schema that depend on it, such as a view
+    outside: tuple[str, ...]
 
 
 def contents(cursor: Cursor, location: str) -> Contents:

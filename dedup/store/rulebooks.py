@@ -131,9 +131,17 @@ def store_model(cursor: Cursor, language: str, model: PunktModel, articles: int)
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    fingerprints: bool  # texts must be fingerprinted again
-    rules: bool  # all articles must be settled again
-    program: bool  # the cause is a new revision or Unicode version of this program
+    """Changes that the next backfill adopts. The object is false without a change.
+
+    Attributes:
+        fingerprints: true if texts must be fingerprinted again.
+        rules: true if all articles must be settled again.
+        program: true if the cause is a new revision or Unicode version of this program.
+    """
+
+    fingerprints: bool
+    rules: bool
+    program: bool
 
     def __bool__(self) -> bool:
         return self.fingerprints or self.rules

@@ -59,27 +59,40 @@ def delay_between(at: datetime | None, first: datetime | None) -> timedelta | No
 
 @dataclass(frozen=True, slots=True)
 class StoryArticle(Answer):
-    """An article of a story, without its text; fields of its mark are as in `Verdict`."""
+    """An article of a story, without its text; fields of its mark are as in `Verdict`.
 
-    id: str  # its source_id
+    Attributes:
+        id: source_id of the article.
+        time: time of publication, in UTC; None if unknown.
+        stale: true if a backfill must settle the article again.
+        first_words: first words of the text, if the article has no title.
+        correction: phrase by which the article announces that it is a correction.
+    """
+
+    id: str
     title: str | None
     publication: str | None
-    time: datetime | None  # of publication, in UTC; None if unknown
+    time: datetime | None
     status: str
-    stale: bool  # a backfill must settle the article again
+    stale: bool
     score: float | None
     reason: str | None
-    first_words: str | None = field(default=None, repr=False)  # of the text, if the article has no title
+    first_words: str | None = field(default=None, repr=False)
     credits: tuple[ArticleCredit, ...] = ()
-    correction: str | None = None  # phrase by which the article announces that it is a correction
+    correction: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StoryOrigin(Answer):
-    """Agency, family of outlets or outlet that stands behind a text (docs/semantics.md, section 13)."""
+    """Agency, family of outlets or outlet that stands behind a text (docs/semantics.md, section 13).
 
-    kind: str  # "agency", "family", "outlet" or "unknown"
-    name: str | None  # None if unknown
+    Attributes:
+        kind: "agency", "family", "outlet" or "unknown".
+        name: name of the agency, family or outlet; None if unknown.
+    """
+
+    kind: str
+    name: str | None
 
     def printed_by(self, outlets: int) -> str:
         """Return a line such as "AP, printed by 13 outlets; 1 origin". `outlets`: number of known outlets."""
@@ -90,14 +103,21 @@ class StoryOrigin(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Story(Answer):
-    """An original with its duplicates."""
+    """An original with its duplicates.
+
+    Attributes:
+        copies: duplicates in the order of time, undated ones last.
+        latest: source_id of the last correction, or without corrections of the last article.
+        fullest: source_id of the article with the most words.
+        outlets: number of known outlets that printed the story; aliases count once.
+    """
 
     original: StoryArticle
-    copies: tuple[StoryArticle, ...]  # in the order of time, undated ones last
-    latest: str  # source_id of the last correction, or without corrections of the last article
-    fullest: str  # source_id of the article with the most words
+    copies: tuple[StoryArticle, ...]
+    latest: str
+    fullest: str
     origin: StoryOrigin = StoryOrigin("unknown", None)
-    outlets: int = 0  # number of known outlets that printed the story; aliases count once
+    outlets: int = 0
 
     @property
     def articles(self) -> tuple[StoryArticle, ...]:
@@ -110,19 +130,30 @@ class Story(Answer):
 
 @dataclass(frozen=True, slots=True)
 class StorySummary(Answer):
-    """A story in one line."""
+    """A story in one line.
 
-    id: str  # source_id of the original; title, publication and first words are of the representative
+    Attributes:
+        id: source_id of the original; title, publication and first words are of the representative.
+        copied_by: publications of duplicates known to be later, sorted by name.
+        first_at: time when the original was published, in UTC, if known.
+        last_at: time when the last article was published.
+        also_in: publications of the other duplicates.
+        times_known: true if every duplicate has a known delay.
+        first_words: first words of the text, if there is no title.
+        representative: source_id of the article that represents the story.
+    """
+
+    id: str
     title: str | None
     publication: str | None
     copies: int
-    copied_by: tuple[str, ...]  # publications of duplicates known to be later, sorted by name
-    first_at: datetime | None  # when the original was published, in UTC, if known
-    last_at: datetime | None  # when the last article was published
-    also_in: tuple[str, ...] = ()  # publications of the other duplicates
-    times_known: bool = False  # every duplicate has a known delay
-    first_words: str | None = field(default=None, repr=False)  # if there is no title
-    representative: str | None = None  # source_id of the article that represents the story
+    copied_by: tuple[str, ...]
+    first_at: datetime | None
+    last_at: datetime | None
+    also_in: tuple[str, ...] = ()
+    times_known: bool = False
+    first_words: str | None = field(default=None, repr=False)
+    representative: str | None = None
 
     @property
     def spread(self) -> timedelta | None:
@@ -132,11 +163,16 @@ class StorySummary(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Reprints(Answer):
-    """Numbers of duplicates and of their stories, and the stories with the most copies."""
+    """Numbers of duplicates and of their stories, and the stories with the most copies.
+
+    Attributes:
+        stories: number of stories with duplicates.
+        most: the stories with the most copies.
+    """
 
     duplicates: int
-    stories: int  # number of stories with duplicates
-    most: tuple[StorySummary, ...]  # the stories with the most copies
+    stories: int
+    most: tuple[StorySummary, ...]
 
 
 def story(cursor: Cursor, source_id: str) -> Story:

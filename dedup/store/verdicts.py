@@ -30,14 +30,20 @@ class StoredMark:
 
 @dataclass(frozen=True, slots=True)
 class MarkedArticle(Answer):
-    """A stored article with its text, its mark and its credits."""
+    """A stored article with its text, its mark and its credits.
+
+    Attributes:
+        stale: true if a backfill must settle the article again.
+        marked_at: time of the mark, in UTC.
+        correction: phrase by which the article announces that it is a correction.
+    """
 
     article: Article
     verdict: Verdict
-    stale: bool  # a backfill must settle the article again
-    marked_at: datetime | None  # in UTC
+    stale: bool
+    marked_at: datetime | None
     credits: tuple[ArticleCredit, ...] = ()
-    correction: str | None = None  # phrase by which the article announces that it is a correction
+    correction: str | None = None
 
     def __str__(self) -> str:
         return f"{self.verdict}{', to be settled again' if self.stale else ''}"

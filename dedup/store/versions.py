@@ -41,43 +41,69 @@ class VersionRow:
 
 
 class AlterationRow(TypedDict):
-    """A sentence that a version added, removed or changed against the version before."""
+    """A sentence that a version added, removed or changed against the version before.
 
-    story: str  # source_id of the original
-    id: str  # source_id of the version
+    Attributes:
+        story: source_id of the original.
+        id: source_id of the version.
+        before: source_id of the version before this version.
+        kind: added, removed or changed.
+        earlier: the sentence in the version before; None if it was added.
+        later: the sentence in the version; None if it was removed.
+        common: true for a common sentence, which scores ignore.
+        times_known: true if times tell the first version.
+    """
+
+    story: str
+    id: str
     version: int
-    before: str  # source_id of the version before this version
+    before: str
     publication: str | None
     appeared_at: datetime | None
     position: int
-    kind: str  # added, removed or changed
-    earlier: str | None  # the sentence in the version before; None if it was added
-    later: str | None  # the sentence in the version; None if it was removed
-    common: bool  # a common sentence, which scores ignore
-    times_known: bool  # times tell which version was first
+    kind: str
+    earlier: str | None
+    later: str | None
+    common: bool
+    times_known: bool
 
 
 class RemovableRow(TypedDict):
-    """A copy, and its original."""
+    """A copy, and its original.
 
-    id: str  # source_id of the copy
-    original: str  # source_id of its original
+    Attributes:
+        id: source_id of the copy.
+        original: source_id of its original.
+        words: number of words of the copy.
+        times_known: true if times tell the first of both.
+    """
+
+    id: str
+    original: str
     publication: str | None
     original_publication: str | None
-    words: int  # number of words of the copy
-    times_known: bool  # times tell which of both was first
+    words: int
+    times_known: bool
 
 
 class AdditionRow(RemovableRow):
-    """A copy, and what it adds to its original."""
+    """A copy, and what it adds to its original.
 
-    words_added: int  # words in no gram (three consecutive words) of the original
+    Attributes:
+        words_added: words in no gram (three consecutive words) of the original.
+        share_in_original: share of the copy's different grams that the original has, from 0 to 1.
+        adds_nothing: true if the original has every gram.
+        sentences: the added sentences.
+        numbers: the added numbers, in digits.
+    """
+
+    words_added: int
     sentences_added: int
     numbers_added: int
-    share_in_original: float  # share of the copy's different grams that the original has, from 0 to 1
-    adds_nothing: bool  # the original has every gram
-    sentences: list[str]  # the added sentences
-    numbers: list[str]  # the added numbers, in digits
+    share_in_original: float
+    adds_nothing: bool
+    sentences: list[str]
+    numbers: list[str]
 
 
 def load_versions(cursor: Cursor, source_id: str) -> list[VersionRow]:

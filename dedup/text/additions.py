@@ -28,14 +28,23 @@ Cut = Sequence[tuple[str, int | None]]
 
 @dataclass(frozen=True, slots=True)
 class Addition(Answer):
-    """The words, sentences and numbers that a copy adds to its original."""
+    """The words, sentences and numbers that a copy adds to its original.
 
-    words: int  # number of words of the copy
-    words_added: int  # number of these that are in no gram of the original
-    grams: int  # number of different grams of the copy, at least 1
-    grams_in_original: int  # number of these that the original has
-    sentences: tuple[str, ...] = field(repr=False)  # sentences that count and that the original lacks
-    numbers: tuple[str, ...] = field(repr=False)  # numbers in digits that the original lacks
+    Attributes:
+        words: number of words of the copy.
+        words_added: number of words that are in no gram of the original.
+        grams: number of different grams of the copy, at least 1.
+        grams_in_original: number of these grams that the original has.
+        sentences: sentences that count and that the original lacks.
+        numbers: numbers in digits that the original lacks.
+    """
+
+    words: int
+    words_added: int
+    grams: int
+    grams_in_original: int
+    sentences: tuple[str, ...] = field(repr=False)
+    numbers: tuple[str, ...] = field(repr=False)
 
     @property
     def adds_nothing(self) -> bool:

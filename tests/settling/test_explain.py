@@ -10,7 +10,8 @@ import pytest
 from dedup.base.article import Article
 from dedup.db.database import Database
 from dedup.settling.backfill import backfill
-from dedup.settling.explain import Explanation, explain
+from dedup.settling.explain import explain
+from dedup.settling.explanation import Explanation
 from dedup.store import rulebooks
 from dedup.text.alignment import Segment
 from tests.corpora import article, change_settings, code, load, misread, sentence, text, window

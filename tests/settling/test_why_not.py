@@ -10,7 +10,8 @@ from dedup.base.settings import Settings
 from dedup.db.database import Database
 from dedup.rules.pair import DAY, Profile, Relation, relate_scored
 from dedup.settling.backfill import backfill
-from dedup.settling.explain import ComparedPair, Explanation, MarkState, explain
+from dedup.settling.explain import ComparedPair, MarkState, explain
+from dedup.settling.explanation import Explanation
 from dedup.store import rulebooks
 from dedup.text.fingerprint import Fingerprint
 from tests.corpora import article, code, deduplicator, fingerprint, load, misread, text, window

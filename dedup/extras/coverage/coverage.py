@@ -24,37 +24,55 @@ MIN_SCORE = 0.05
 NOT_COMPARED = StoryOrigin("not compared", None)
 
 Telling = Literal["copy", "similar", "other words"]
+"""Ways in which an article can tell the event of another article."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToldArticle(Answer):
-    """An article that tells the same event."""
+    """An article that tells the same event.
 
-    id: str  # its source_id
-    relation: Telling  # a copy and a similar article are so by their marks
-    score: float  # likeness of words from 0 to 1
+    Attributes:
+        id: source_id of the article.
+        relation: the relation to the text; copies and similar articles have it by their marks.
+        score: likeness of words from 0 to 1.
+        published_at: time of publication; None if unknown.
+    """
+
+    id: str
+    relation: Telling
+    score: float
     title: str | None
     publication: str | None
-    published_at: datetime | None  # None if unknown
+    published_at: datetime | None
     shared: Shared
 
 
 @dataclass(frozen=True, slots=True)
 class ToldOrigin(Answer):
-    """The articles of an answer that have the same origin, best first."""
+    """The articles of an answer that have the same origin, best first.
 
-    kind: str  # agency, family, outlet, unknown, or not compared: a backfill must settle these articles
+    Attributes:
+        kind: agency, family, outlet, unknown, or not compared: a backfill must settle these articles.
+    """
+
+    kind: str
     name: str | None
     articles: tuple[ToldArticle, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage(Answer):
-    """Articles that tell the same event, grouped by origin; the origin with the best article is first."""
+    """Articles that tell the same event, grouped by origin; the origin with the best article is first.
 
-    id: str | None  # source_id of the article that was asked about
-    since: datetime | None  # window of time; None without one
-    until: datetime | None  # first moment after the window
+    Attributes:
+        id: source_id of the article that was asked about.
+        since: first moment of the window of time; None without a window.
+        until: first moment after the window.
+    """
+
+    id: str | None
+    since: datetime | None
+    until: datetime | None
     origins: tuple[ToldOrigin, ...]
 
     @property

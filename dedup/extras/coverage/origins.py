@@ -34,14 +34,22 @@ class CountedOrigin(StoryOrigin):
 
 @dataclass(frozen=True, slots=True)
 class Origins(Answer):
-    """The independent origins of a set of articles."""
+    """The independent origins of a set of articles.
 
-    independent: int  # number of independent origins; all unknown outlets together are one
+    Attributes:
+        independent: number of independent origins; all unknown outlets together are one.
+        stories: number of different texts.
+        outlets: number of known outlets; aliases count once.
+        not_compared: number of pending and failed articles, which have no known origin.
+        origins: the origins with the most stories first; at most the limit.
+    """
+
+    independent: int
     articles: int
-    stories: int  # number of different texts
-    outlets: int  # number of known outlets; aliases count once
-    not_compared: int  # number of pending and failed articles, which have no known origin
-    origins: tuple[CountedOrigin, ...]  # the origins with the most stories first; at most the limit
+    stories: int
+    outlets: int
+    not_compared: int
+    origins: tuple[CountedOrigin, ...]
 
     def __str__(self) -> str:
         apart = f"; {self.not_compared:,} not compared" if self.not_compared else ""

@@ -29,12 +29,18 @@ SHOWN_ALIASES = 3  # Maximum number of aliases that a message names
 
 @dataclass(frozen=True, slots=True)
 class Outlet(Answer):
-    """A row of the table of outlets; None where nothing is stated."""
+    """A row of the table of outlets; None where nothing is stated.
 
-    name: str  # as in `Article.publication`
+    Attributes:
+        name: name, as in `Article.publication`.
+        alias_of: the outlet of which this is another name.
+        agency: the agency that the outlet is.
+    """
+
+    name: str
     family: str | None = None
-    alias_of: str | None = None  # the outlet of which this is another name
-    agency: str | None = None  # the agency that the outlet is
+    alias_of: str | None = None
+    agency: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,19 @@ from dedup.store.stories import delay_between
 
 @dataclass(frozen=True, slots=True)
 class TextSource(Answer):
-    """A stored article that a text may be made of."""
+    """A stored article that a text may be made of.
 
-    id: str  # its source_id
-    score: float  # likeness of words from 0 to 1
+    Attributes:
+        id: source_id of the article.
+        score: likeness of words from 0 to 1.
+        published_at: time of publication; None if unknown.
+    """
+
+    id: str
+    score: float
     title: str | None
     publication: str | None
-    published_at: datetime | None  # None if unknown
+    published_at: datetime | None
     caution: str = CAUTION
 
 

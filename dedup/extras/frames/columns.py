@@ -36,6 +36,8 @@ _TYPES: Mapping[str, pa.DataType] = {
 }
 
 TableName: TypeAlias = Literal["stories", "duplicates", "additions", "matches", "marks"]
+"""The tables that can be read."""
+
 TABLE_NAMES: tuple[TableName, ...] = get_args(TableName)
 
 

@@ -36,13 +36,18 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The quality of a method, estimated from judged pairs."""
+    """The quality of a method, estimated from judged pairs.
+
+    Attributes:
+        judged: number of judged pairs.
+        covered: share of the pairs in strata with a judged pair; the estimates hold only for these pairs.
+    """
 
     precision: Estimate
     recall: Estimate
     f1: Estimate
-    judged: int  # number of judged pairs
-    covered: float  # share of the pairs in strata with a judged pair; the estimates hold only for these pairs
+    judged: int
+    covered: float
 
     @property
     def missed(self) -> Estimate:

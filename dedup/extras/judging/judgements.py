@@ -30,19 +30,29 @@ from dedup.store.pins import Key, key
 
 __all__ = ["Judgements", "Pick", "Proposal", "ReviewArticle", "ReviewPair", "SettingsEffect", "key"]
 
-Record = Callable[..., None]  # `Judgements.record`, but inside an open transaction
+Record = Callable[..., None]
+"""The method `Judgements.record`, inside an open transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsEffect:
-    """The effect that other settings would have on the newest articles."""
+    """The effect that other settings would have on the newest articles.
 
-    articles: int  # number of articles compared
-    duplicates: int  # number of duplicates under the present settings
-    duplicates_then: int  # number of duplicates under the other settings
-    joined: int  # articles that would become duplicates
-    left: int  # articles that would no longer be duplicates
-    moved: int  # duplicates that would get a different original
+    Attributes:
+        articles: number of articles compared.
+        duplicates: number of duplicates under the present settings.
+        duplicates_then: number of duplicates under the other settings.
+        joined: articles that would become duplicates.
+        left: articles that would no longer be duplicates.
+        moved: duplicates that would get a different original.
+    """
+
+    articles: int
+    duplicates: int
+    duplicates_then: int
+    joined: int
+    left: int
+    moved: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,18 +26,28 @@ _sql = Statements("extras/judging/storing")
 _BODIES = {"body": body_sql("a"), "other_body": body_sql("o")}
 
 Label = Literal["duplicate", "similar", "different", "unsure"]
+"""A judgement of a pair of articles."""
+
 LABELS: tuple[Label, ...] = get_args(Label)
 LONGEST_JUDGE = 100  # Maximum number of characters of a judge's name; the schema has the same limit
 
 
 @dataclass(frozen=True, slots=True)
 class Pick:
+    """A pair to be judged, as a sample of a stratum.
+
+    Attributes:
+        stratum_size: number of pairs in the stratum.
+        stratum_picked: number of pairs drawn from the stratum.
+        scores: score by method; None or NaN if the method did not find the pair.
+    """
+
     id: str
     other_id: str
     stratum: str
-    stratum_size: int  # number of pairs in the stratum
-    stratum_picked: int  # number of pairs drawn from the stratum
-    scores: Mapping[str, float | None]  # method -> score; None or NaN if the method did not find the pair
+    stratum_size: int
+    stratum_picked: int
+    scores: Mapping[str, float | None]
 
 
 def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
@@ -68,12 +78,19 @@ def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ReviewProgress:
-    """The progress of a judge with the picked pairs; all fields are numbers of pairs."""
+    """The progress of a judge with the picked pairs; all fields are numbers of pairs.
 
-    picked: int  # pairs in the selection
-    judged: int  # pairs that this judge has judged
-    edited: int  # pairs judged before a text was edited, which must be judged again
-    missing: int  # pairs with an article that is not stored, which nobody can judge now
+    Attributes:
+        picked: pairs in the selection.
+        judged: pairs that this judge has judged.
+        edited: pairs judged before a text was edited, which must be judged again.
+        missing: pairs with an article that is not stored, which nobody can judge now.
+    """
+
+    picked: int
+    judged: int
+    edited: int
+    missing: int
 
     @property
     def left(self) -> int:
@@ -81,6 +98,7 @@ class ReviewProgress:
 
 
 def progress(cursor: Cursor, judge: str) -> ReviewProgress:
+    """Count the pairs that a judge has judged, and the pairs that wait."""
     return ReviewProgress(*one_row(cursor, _sql("progress", **_BODIES), {"judge": judge}))
 
 
@@ -96,23 +114,35 @@ def judged(cursor: Cursor, judge: str) -> list[Key]:
 
 @dataclass(frozen=True, slots=True)
 class ReviewArticle:
-    """An article of a pair, in the form that a judge reads."""
+    """An article of a pair, in the form that a judge reads.
+
+    Attributes:
+        time: time of publication or, if unknown, of storing.
+        text_hash: hash of the text, to be passed to `record`.
+    """
 
     id: str
     title: str | None
     publication: str | None
-    time: datetime  # time of publication or, if unknown, of storing
+    time: datetime
     text: str
-    text_hash: bytes  # hash of the text, to be passed to `record`
+    text_hash: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewPair:
+    """A pair that a judge reads.
+
+    Attributes:
+        scores: scores by method, at the time of the pick.
+        label: this judge's label for the present texts.
+    """
+
     a: ReviewArticle
     b: ReviewArticle
     stratum: str
-    scores: dict[str, float | None]  # scores by method, at the time of the pick
-    label: Label | None  # this judge's label for the present texts
+    scores: dict[str, float | None]
+    label: Label | None
     note: str | None
 
 

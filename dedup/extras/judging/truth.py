@@ -137,12 +137,16 @@ STORY_SIZES: tuple[tuple[int, int | None], ...] = ((2, 4), (5, 19), (20, 49), (5
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Numbers of pairs found rightly, found wrongly and missed. A measure of 0 / 0 is given as None."""
+    """Numbers of pairs found rightly, found wrongly and missed. A measure of 0 / 0 is given as None.
+
+    Attributes:
+        unclear: found pairs that are neither right nor wrong.
+    """
 
     right: int
     wrong: int
     missed: int
-    unclear: int = 0  # found pairs that are neither right nor wrong
+    unclear: int = 0
 
     @property
     def precision(self) -> float | None:
@@ -160,13 +164,19 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class SizeBand:
-    """The recall for stories in a band of sizes."""
+    """The recall for stories in a band of sizes.
 
-    least: int  # minimum number of articles of a story
-    most: int | None  # maximum number; None in the last band
+    Attributes:
+        least: minimum number of articles of a story.
+        most: maximum number; None in the last band.
+        found: pairs whose two articles are in the same group.
+    """
+
+    least: int
+    most: int | None
     stories: int
     pairs: int
-    found: int  # pairs whose two articles are in the same group
+    found: int
 
     @property
     def recall(self) -> float | None:
@@ -175,10 +185,14 @@ class SizeBand:
 
 @dataclass(frozen=True, slots=True)
 class GroupScore:
-    """The quality of groups. Two articles in the same group count as a found pair."""
+    """The quality of groups. Two articles in the same group count as a found pair.
+
+    Attributes:
+        unnamed: found pairs that the truth does not name; they count as wrong.
+    """
 
     pairs: Tally
-    unnamed: int  # found pairs that the truth does not name; they count as wrong
+    unnamed: int
     adjusted_rand: float
     b_cubed_precision: float
     b_cubed_recall: float

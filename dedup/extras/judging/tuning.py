@@ -22,6 +22,7 @@ STEP = 0.01  # Distance between thresholds that are tried; a signature of 256 by
 LOWEST = 0.1  # Lowest threshold that is tried; the buckets find almost no pair with a lower similarity
 
 Level = Literal["duplicate", "similar"]
+"""Relations that have thresholds of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +36,28 @@ class JudgedPair:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The best thresholds for a relation, with 95 % confidence intervals."""
+    """The best thresholds for a relation, with 95 % confidence intervals.
+
+    Attributes:
+        sentence: the best thresholds. An interval contains the best thresholds of 95 % of the resamples. If
+            it is wide, the judged pairs do not determine the threshold.
+        f1: F1 minus its optimism (Efron 1983): on the pairs used for tuning, F1 is too high by this amount.
+        present: F1 at the present thresholds.
+        gain: f1 minus present; 0 if the present thresholds are the best.
+        judged: number of judged pairs.
+        positive: number of judged pairs with this relation.
+        covered: share of all pairs that lie in strata with a judged pair.
+    """
 
     level: Level
-    # The best thresholds. An interval contains the best thresholds of 95 % of the resamples. If it is wide,
-    # the judged pairs do not determine the threshold.
     sentence: Estimate
     signature: Estimate
-    # F1 minus its optimism (Efron 1983): on the pairs used for tuning, F1 is too high by this amount.
     f1: Estimate
-    present: Estimate  # F1 at the present thresholds
-    gain: Estimate  # f1 minus present; 0 if the present thresholds are the best
-    judged: int  # number of judged pairs
-    positive: int  # number of judged pairs with this relation
-    covered: float  # share of all pairs that lie in strata with a judged pair
+    present: Estimate
+    gain: Estimate
+    judged: int
+    positive: int
+    covered: float
 
     @property
     def worthwhile(self) -> bool:

@@ -40,21 +40,31 @@ THREADS = 4  # All settling needs the same lock, so more threads would only wait
 
 @dataclass(frozen=True)
 class Options:
-    """The options of the pipeline; comments give the names of the Scrapy settings."""
+    """The options of the pipeline, each after the name of its Scrapy setting.
 
-    url: str | None = None  # DEDUP_DATABASE_URL; default: the environment variable with this name
-    schema: str | None = None  # DEDUP_SCHEMA; default: the environment variable with this name
-    # DEDUP_FIELDS: article field -> item field; by default, both have the same name. The id of an item
-    # without a `source_id` is its `url`.
+    Attributes:
+        url: DEDUP_DATABASE_URL; default: the environment variable with this name.
+        schema: DEDUP_SCHEMA; default: the environment variable with this name.
+        fields: DEDUP_FIELDS: article field -> item field; by default, both have the same name. The id of an
+            item without a `source_id` is its `url`.
+        keep: DEDUP_KEEP: item fields that are stored with the article and its mark.
+        item_field: DEDUP_ITEM_FIELD: item field that gets the verdict; "" for no field.
+        drop: DEDUP_DROP: drop duplicates. A copy that arrived before its original is not dropped; the verdict
+            on the original lists such copies in `copies`.
+        spool: DEDUP_SPOOL: `{name}` is the name of the spider.
+        spool_bytes: DEDUP_SPOOL_BYTES: maximum size of the spool.
+        retry_seconds: DEDUP_RETRY_SECONDS: time between attempts to reach the database.
+    """
+
+    url: str | None = None
+    schema: str | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
-    keep: Sequence[str] = ()  # DEDUP_KEEP: item fields that are stored with the article and its mark
-    item_field: str = "dedup"  # DEDUP_ITEM_FIELD: item field that gets the verdict; "" for no field
-    # DEDUP_DROP: drop duplicates. A copy that arrived before its original is not dropped; the verdict on the
-    # original lists such copies in `copies`.
+    keep: Sequence[str] = ()
+    item_field: str = "dedup"
     drop: bool = False
-    spool: str = "dedup-spool-{name}.jsonl"  # DEDUP_SPOOL: `{name}` is the name of the spider
-    spool_bytes: int = MAX_BYTES  # DEDUP_SPOOL_BYTES: maximum size of the spool
-    retry_seconds: float = RETRY_SECONDS  # DEDUP_RETRY_SECONDS: time between attempts to reach the database
+    spool: str = "dedup-spool-{name}.jsonl"
+    spool_bytes: int = MAX_BYTES
+    retry_seconds: float = RETRY_SECONDS
 
     @classmethod
     def read(cls, settings: BaseSettings) -> Self:
@@ -92,6 +102,7 @@ class DedupPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
+        """Make the pipeline with the options in the settings of a crawler."""
         return cls(crawler, Options.read(crawler.settings))
 
     async def open_spider(self) -> None:

@@ -33,31 +33,53 @@ SEED = 1  # fixed, so that the same input gives the same sample
 
 @dataclass(slots=True)
 class WorstKey(Answer):
-    """A key that many texts share."""
+    """A key that many texts share.
 
-    kind: str  # sentence, bucket, content or pinned pair
-    key: int  # hash of the sentence, bucket or content, or number of the pinned pair
-    texts: int  # different texts with the key
+    Attributes:
+        kind: sentence, bucket, content or pinned pair.
+        key: hash of the sentence, bucket or content, or number of the pinned pair.
+        texts: different texts with the key.
+        source_id: source_id of the earliest article with the key.
+    """
+
+    kind: str
+    key: int
+    texts: int
     pairs: int
-    source_id: str  # names the earliest article with the key
+    source_id: str
 
 
 @dataclass(slots=True)
 class WorkEstimate(Answer):
-    """The expected work of a run. Numbers from a sample are scaled up, except `common`, `keys` and `head`."""
+    """The expected work of a run. Numbers from a sample are scaled up, except `common`, `keys` and `head`.
 
-    sample: float  # the share of the input that was read; 1 for all of it
-    articles: int  # readable articles
-    texts: int  # different texts
-    common: int  # common sentences, which make no pairs
-    keys: int  # keys that several texts share
-    pairs: int  # pairs of texts with a common key, counted once for each common key
-    head: int  # the first round compares at most this number of earliest texts of each key
-    first_round: int  # pairs of the first round, counted as in `pairs`
-    step_bytes: int  # stored size of the steps before the first round
-    pair_bytes: int  # size of the pairs of the first round, before compression
-    worst: list[WorstKey] = field(default_factory=list)  # keys with most pairs first; `texts` is not scaled
-    report: dict[str, Any] = field(default_factory=dict)  # counts of refused and repaired rows
+    Attributes:
+        sample: share of the input that was read; 1 for all of it.
+        articles: readable articles.
+        texts: different texts.
+        common: common sentences, which make no pairs.
+        keys: keys that several texts share.
+        pairs: pairs of texts with a common key, counted once for each common key.
+        head: maximum number of earliest texts of each key that the first round compares.
+        first_round: pairs of the first round, counted as in `pairs`.
+        step_bytes: stored size of the steps before the first round.
+        pair_bytes: size of the pairs of the first round, before compression.
+        worst: keys with most pairs first; their `texts` are not scaled.
+        report: counts of refused and repaired rows.
+    """
+
+    sample: float
+    articles: int
+    texts: int
+    common: int
+    keys: int
+    pairs: int
+    head: int
+    first_round: int
+    step_bytes: int
+    pair_bytes: int
+    worst: list[WorstKey] = field(default_factory=list)
+    report: dict[str, Any] = field(default_factory=dict)
 
 
 def estimate(

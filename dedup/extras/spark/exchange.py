@@ -92,16 +92,25 @@ def pins_digest(pairs: Mapping[tuple[str, str], str], sentences: Mapping[int, bo
 
 @dataclass(frozen=True, slots=True)
 class Basis(Answer):
-    """Everything that marks depend on besides articles. Equal articles and equal bases give equal marks."""
+    """Everything that marks depend on besides articles. Equal articles and equal bases give equal marks.
 
-    settings: dict[str, Any]  # all settings except secret ones, by name
-    digests: dict[str, str]  # for each kind of setting: digest of all its settings, including secret ones
-    hash_key_digest: str  # shows whether two keys are equal, without showing the keys; "" without a key
+    Attributes:
+        settings: all settings except secret ones, by name.
+        digests: digest of all settings of each kind, including secret ones.
+        hash_key_digest: digest that shows whether two keys are equal, without showing the keys; "" without a
+            key.
+        models: checksum of the trained sentence parameters, by language.
+        horizon: articles before this time are outside the corpus; microseconds since 1970, UTC.
+    """
+
+    settings: dict[str, Any]
+    digests: dict[str, str]
+    hash_key_digest: str
     pins_digest: str
-    models: dict[str, str]  # checksum of the trained sentence parameters, by language
+    models: dict[str, str]
     algorithm_revision: int
     unicode_version: str
-    horizon: int | None  # articles before this time are outside the corpus; microseconds since 1970, UTC
+    horizon: int | None
 
     @classmethod
     def of(cls, settings: Settings, models: Mapping[str, str], pins_digest: str, horizon: int | None) -> Self:

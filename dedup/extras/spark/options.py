@@ -37,11 +37,13 @@ class Pins:
 
     Raises:
         InputError: a pair names one article twice, or has two relations.
+
+    Attributes:
+        pairs: relation of each pair of source_ids; without effect if an article is not in the corpus.
+        sentences: pins of sentences by the sentences' hashes: True (always common) or False (never common).
     """
 
-    # Relation of each pair of source_ids. It has no effect if one of the articles is not in the corpus.
     pairs: Mapping[tuple[str, str], Relation] = field(default_factory=dict)
-    # The pins of sentences by the sentences' hashes: True (always common) or False (never common).
     sentences: Mapping[int, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -116,14 +118,23 @@ class CorpusState:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options that divide the work and never change a result. Raises InputError: a number is out of range."""
+    """Options that divide the work and never change a result. Raises InputError: a number is out of range.
 
-    head_minimum: int = HEAD_MINIMUM  # a round compares at least this number of nodes per key with each other
-    budget: int | None = None  # maximum pairs of a round whose head is above the minimum; None: `budget_for`
-    collapse: bool = True  # treat articles with equal fingerprints as one
-    partitions: int | None = None  # partitions of shuffled data; None: the session's number
-    edges_in_one_task: int = EDGES_IN_ONE_TASK  # above this number of pairs, executors share the decisions
-    allow_pairs: int | None = None  # a round with more pairs raises an error; None: no limit
+    Attributes:
+        head_minimum: a round compares at least this number of nodes per key with each other.
+        budget: maximum pairs of a round whose head is above the minimum; None: `budget_for`.
+        collapse: treat articles with equal fingerprints as one.
+        partitions: partitions of shuffled data; None: the session's number.
+        edges_in_one_task: above this number of pairs, executors share the decisions.
+        allow_pairs: a round with more pairs raises an error; None: no limit.
+    """
+
+    head_minimum: int = HEAD_MINIMUM
+    budget: int | None = None
+    collapse: bool = True
+    partitions: int | None = None
+    edges_in_one_task: int = EDGES_IN_ONE_TASK
+    allow_pairs: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("head_minimum", "budget", "partitions", "edges_in_one_task", "allow_pairs"):

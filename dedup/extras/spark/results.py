@@ -168,14 +168,18 @@ def _rule_name() -> Column:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The marks of a corpus. Each use of a table reads it from the folder of the steps."""
+    """The marks of a corpus. Each use of a table reads it from the folder of the steps.
+
+    Attributes:
+        report: settings, digests, versions, counts, steps and rounds, as in `run.json`.
+    """
 
     marks: DataFrame
     matches: DataFrame
     common_sentences: DataFrame
     fingerprints: DataFrame
     refused: DataFrame
-    report: dict[str, Any]  # as in `run.json`: settings, digests, versions, counts, steps and rounds
+    report: dict[str, Any]
 
     def write(self, output: str) -> None:
         """Write the tables (Parquet) and `run.json` to a folder at any URL. Older files are replaced.

@@ -21,7 +21,8 @@ from dedup.extras.spark.schema import columns
 MARKER = "digest string, rows long, seconds double"
 """Columns of a marker: `SparkSteps.digest`, number of rows of the step's table, and the step's duration."""
 
-Told = Callable[[str, float, int], object]  # called after each step with its name, seconds and rows
+Told = Callable[[str, float, int], object]
+"""A function that is called after each step with its name, seconds and rows."""
 
 
 @dataclass(slots=True)

@@ -33,6 +33,7 @@ MAX_PAGES = 1_000  # Maximum number of pages read in a poll of a feed; the next 
 OUTCOMES = ("new", "changed", "known", "refused", "left")
 
 Told = Callable[[Verdict, Article], None]
+"""A function that gets each verdict with its article."""
 
 log = logging.getLogger("dedup.watch")
 

@@ -41,7 +41,9 @@ from dedup.store import opening
 
 __all__ = ["EVERY_SECONDS", "WatchReport", "watch"]
 
-EVERY_SECONDS = 300.0  # Default time between two polls of a feed
+EVERY_SECONDS = 300.0
+"""Default time between two polls of a feed."""
+
 MAX_BACK_OFF_SECONDS = 21_600.0  # Each failure of a feed doubles the time between polls, up to this time
 HOSTS_AT_ONCE = 8  # Maximum number of hosts that are polled at the same time
 SLEEP_SECONDS = 0.1
@@ -54,15 +56,25 @@ log = logging.getLogger("dedup.watch")
 
 @dataclass(slots=True)
 class WatchReport(Answer):
-    """Numbers of polls and entries since the start."""
+    """Numbers of polls and entries since the start.
 
-    polls: int = 0  # polls that succeeded, with or without new entries
-    failed: int = 0  # polls that failed
-    new: int = 0  # new entries, which were submitted
-    changed: int = 0  # changed entries, which were submitted again
-    refused: int = 0  # entries that cannot be stored as articles
-    left: int = 0  # entries whose page could not be read; the next poll tries again
-    problems: dict[str, str] = field(default_factory=dict)  # by address: the reason why the last poll failed
+    Attributes:
+        polls: polls that succeeded, with or without new entries.
+        failed: polls that failed.
+        new: new entries, which were submitted.
+        changed: changed entries, which were submitted again.
+        refused: entries that cannot be stored as articles.
+        left: entries whose page could not be read; the next poll tries again.
+        problems: reason why the last poll failed, by address.
+    """
+
+    polls: int = 0
+    failed: int = 0
+    new: int = 0
+    changed: int = 0
+    refused: int = 0
+    left: int = 0
+    problems: dict[str, str] = field(default_factory=dict)
 
 
 def watch(

@@ -41,12 +41,19 @@ class MarkDifference(Answer):
 
 @dataclass(frozen=True, slots=True)
 class DryRun(Answer):
-    """Result of a dry run. Articles whose score or reason alone would change are not listed."""
+    """Result of a dry run. Articles whose score or reason alone would change are not listed.
 
-    articles: int  # articles that were compared
-    counts: dict[str, int]  # number of changed marks by kind, such as "duplicate -> similar"
-    differences: tuple[MarkDifference, ...]  # at most `limit`, in canonical order
-    unread: int  # texts that the backfill fingerprints first; compared by old fingerprints, or not at all
+    Attributes:
+        articles: articles that were compared.
+        counts: number of changed marks by kind, such as "duplicate -> similar".
+        differences: articles whose mark would change, at most `limit`, in canonical order.
+        unread: texts that the backfill fingerprints first; compared by old fingerprints, or not at all.
+    """
+
+    articles: int
+    counts: dict[str, int]
+    differences: tuple[MarkDifference, ...]
+    unread: int
 
 
 def dry_run(

@@ -12,7 +12,8 @@ from dedup.base.verdict import Match, Verdict
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions.reading import ArticleLine, lines_of, printed_by
-from dedup.settling.explain import Explanation, explain
+from dedup.settling.explain import explain
+from dedup.settling.explanation import Explanation
 from dedup.store import articles, rulebooks, verdicts
 from dedup.store.articles import extract_text
 from dedup.store.pins import PairPin, key
