@@ -14,6 +14,7 @@ from dedup.attach import drift, survey
 from dedup.attach.attachments import Attachment
 from dedup.attach.ddl import MARKS, original_names
 from dedup.attach.functions import FIELDS, TIMES, TableShape, mark_columns
+from dedup.attach.tables import KEYS, Column, columns_of, find_column, find_table, fits
 from dedup.base.errors import InputError
 from dedup.db.database import Cursor, one_row
 from dedup.db.rendering import schema_of
@@ -22,12 +23,6 @@ from dedup.db.statements import Statements
 _sql = Statements("attach/attachments")
 
 LONGEST_NAME = 57  # Maximum bytes of NAME: the view NAME_marks must have a name of at most 63 bytes
-LONGEST_IDENTIFIER = 63
-KEYS = ("smallint", "integer", "bigint", "numeric", "uuid", *TIMES)  # Types of keys, besides text types
-
-# Kinds of relations (pg_class.relkind) without triggers: views, materialized views, and foreign tables.
-VIEWS = ("v", "m", "f")
-
 LONGEST_PAUSE = 10_080  # Maximum minutes between searches for changes: a week
 EVERY_MINUTES = 15  # Default minutes between searches of a view: newsrooms should not wait longer for marks
 
@@ -45,17 +40,6 @@ class TableMapping:
     changed: str | None = None  # column with the time of a row's last change, if there is one
     every: int | None = None  # minutes between searches; 0: never search; None: EVERY_MINUTES for views
     keep: tuple[str, ...] = ()  # columns whose values are stored with the articles
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    number: int  # pg_attribute.attnum
-    type: str
-    kind: str  # the type without a length; the base type if the type is a domain
-    category: str
-    required: bool
-    built_in: bool  # whether `kind` belongs to Postgres itself
-    made_of: tuple[str, ...]  # columns from which a virtual column is computed; triggers watch these
 
 
 def examine(
@@ -89,7 +73,7 @@ def examine(
     types = tuple(columns[key].kind if copied else columns[key].type for key in keys)
     triggers, every = _noted_by(wanted, columns, view=view)
     for column in wanted.keep:
-        _find(columns, column, "--keep")
+        find_column(columns, column, "--keep")
     keep = tuple(dict.fromkeys(wanted.keep))
     more = wanted.where, wanted.mark_columns, triggers, bool(wanted.html), keep, wanted.changed, every
     attachment = Attachment(number, name, schema, table, keys, types, mapped, *more)
@@ -124,81 +108,13 @@ def _noted_by(wanted: TableMapping, columns: Mapping[str, Column], *, view: bool
             "--changed and --every need a view or --no-triggers: triggers note every change at once"
         )
     if wanted.changed is not None:
-        found = _find(columns, wanted.changed, "--changed")
+        found = find_column(columns, wanted.changed, "--changed")
         if found.kind not in TIMES[1:]:
             raise InputError(
                 f"--changed: column {wanted.changed!r} is of type {found.type}; it must be a timestamp"
             )
     every = EVERY_MINUTES if view and wanted.every is None else wanted.every
     return triggers, every or None
-
-
-def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
-    """Return oid, schema and name of a table that can be attached, and whether it is a view or similar."""
-    try:
-        (names,) = one_row(cursor, _sql("parts_of_name"), {"name": given})
-    except psycopg.errors.InvalidParameterValue:
-        raise InputError(
-            f"{given!r} is not the name of a table: write schema.table, with double quotes around names that"
-            ' SQL quotes, such as public."My Table"'
-        ) from None
-    for name in names:
-        _check_length(name)
-    if len(names) > 2:
-        raise InputError(f"{given!r} names another database: give schema.table of this database")
-    quoted = sql.SQL(".").join(sql.Identifier(name) for name in names).as_string(cursor)
-    row = cursor.execute(_sql("table"), {"oid": _oid(cursor, quoted)}).fetchone()
-    if row is None:
-        raise InputError(f"there is no table {given}; `psql -c '\\dt *.*'` lists the tables")
-    oid, schema, table, kind, persistence, inherits, is_partition, secured, ours = row
-    if kind not in ("r", "p", *VIEWS):
-        raise InputError(f"{given} is neither a table nor a view: attach a table or a view")
-    if ours or schema.startswith("pg_") or schema == "information_schema":
-        raise InputError(f"{given} belongs to {'dedup' if ours else 'Postgres'} itself")
-    if persistence == "t":
-        raise InputError(f"{given} is temporary, so nobody else can read it: attach a permanent table")
-    if inherits:
-        raise InputError(f"{given} takes part in inheritance: attach a plain or a partitioned table")
-    if is_partition:
-        raise InputError(f"{given} is a partition: attach the partitioned table")
-    if kind == "p" and cursor.execute(_sql("foreign_partition"), {"oid": oid}).fetchone() is not None:
-        raise InputError(
-            f"{given} has a partition that is a foreign table, whose changes cannot be noted: attach a view"
-            " of it"
-        )
-    if secured:
-        raise InputError(
-            f"{given} has row security, so the rows read would depend on the reader's role;"
-            " attach a view of it, which shows the rows that its owner may read"
-        )
-    return int(oid), schema, table, kind in VIEWS
-
-
-def _oid(cursor: Cursor, quoted: str) -> int | None:
-    """Return the oid of a relation, or None. The name is looked up in the default search path of the role."""
-    before, _ = one_row(cursor, _sql("own_search_path"))
-    (oid,) = one_row(cursor, _sql("relation"), {"table": quoted})
-    cursor.execute(_sql("search_path"), {"path": before})
-    return None if oid is None else int(oid)
-
-
-def _check_length(name: str) -> None:
-    if len(name.encode()) > LONGEST_IDENTIFIER:
-        raise InputError(
-            f"the name {name[:20]!r}… is longer than the {LONGEST_IDENTIFIER} bytes of a name in Postgres"
-        )
-
-
-def columns_of(cursor: Cursor, oid: int) -> dict[str, Column]:
-    rows = cursor.execute(_sql("columns"), {"oid": oid}).fetchall()
-    return {row[0]: Column(row[1], row[2], row[3], row[4], row[5], row[6], tuple(row[7])) for row in rows}
-
-
-def _find(columns: Mapping[str, Column], name: str, option: str) -> Column:
-    _check_length(name)
-    if name not in columns:
-        raise InputError(f"{option}: there is no column {name!r}; there are {', '.join(map(repr, columns))}")
-    return columns[name]
 
 
 def _keys(
@@ -209,7 +125,7 @@ def _keys(
     if len(set(wanted.keys)) < len(wanted.keys):
         raise InputError("--id: a column is named twice")
     for key in wanted.keys:
-        found = _find(columns, key, "--id")
+        found = find_column(columns, key, "--id")
         if found.category != "S" and found.kind not in KEYS:
             raise InputError(
                 f"--id: column {key!r} is of type {found.type}; a key is of whole numbers, numeric, uuid,"
@@ -230,18 +146,13 @@ def _keys(
     return wanted.keys
 
 
-def fits(field: str, column: Column) -> bool:
-    """Return whether the type of a column fits a field of an article."""
-    return column.kind in TIMES if field == "published_at" else column.category in "SE"
-
-
 def _map(wanted: TableMapping, columns: Mapping[str, Column]) -> dict[str, str]:
     mapped: dict[str, str] = {}
     for field, column in wanted.columns.items():
         if field not in ("text", *FIELDS):
             raise InputError(f"an article has no field {field!r}; its fields are text, {', '.join(FIELDS)}")
         option = "--published" if field == "published_at" else f"--{field}"
-        found = _find(columns, column, option)
+        found = find_column(columns, column, option)
         if not fits(field, found):
             wanted_type = "a date or a timestamp" if field == "published_at" else "text"
             raise InputError(
