@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from dedup.attach import drift, survey
+from dedup.attach import bases, drift, survey
 from dedup.attach.attachments import Attachment
 from dedup.attach.ddl import MARKS, original_names
 from dedup.attach.functions import FIELDS, TIMES, TableShape, mark_columns
@@ -31,7 +31,9 @@ EVERY_MINUTES = 15  # Default minutes between searches of a view: newsrooms shou
 class TableMapping:
     table: str  # name, possibly after a schema and a dot; quoted as in SQL if necessary
     keys: tuple[str, ...]  # columns that identify a row
-    columns: Mapping[str, str]  # column for each mapped field of an article; "text" is always mapped
+    # Column for each mapped field of an article; "text" is always mapped. A name may be looked up by a key in
+    # another table: "feed_id=feeds.title".
+    columns: Mapping[str, str]
     name: str | None = None  # name of the attachment; None: the name of the table
     where: str | None = None  # SQL condition for the rows that are articles; None: all rows
     mark_columns: bool = False
@@ -40,6 +42,9 @@ class TableMapping:
     changed: str | None = None  # column with the time of a row's last change, if there is one
     every: int | None = None  # minutes between searches; 0: never search; None: EVERY_MINUTES for views
     keep: tuple[str, ...] = ()  # columns whose values are stored with the articles
+    watch: tuple[
+        str, ...
+    ] = ()  # tables that a view reads and whose changes are noted: "TABLE" or "KEY=TABLE.COLUMN"
 
 
 def examine(
@@ -49,7 +54,7 @@ def examine(
     oid, schema, table, view = find_table(cursor, wanted.table)
     columns = columns_of(cursor, oid)
     keys = _keys(cursor, oid, wanted, columns, view=view)
-    mapped = _map(wanted, columns)
+    mapped, names = _map(wanted, columns)
     if again:
         number, name = again.id, again.name
     else:
@@ -77,6 +82,9 @@ def examine(
     keep = tuple(dict.fromkeys(wanted.keep))
     more = wanted.where, wanted.mark_columns, triggers, bool(wanted.html), keep, wanted.changed, every
     attachment = Attachment(number, name, schema, table, keys, types, mapped, *more)
+    if names or wanted.watch:
+        found = bases.find(cursor, oid, attachment, columns, names, wanted.watch)
+        attachment = replace(attachment, bases=found)
     _check_marks(attachment, columns, None if again else schema_of(cursor))
     published = mapped.get("published_at")
     zoned = published is not None and columns[published].kind == TIMES[2]
@@ -146,12 +154,21 @@ def _keys(
     return wanted.keys
 
 
-def _map(wanted: TableMapping, columns: Mapping[str, Column]) -> dict[str, str]:
+def _map(
+    wanted: TableMapping, columns: Mapping[str, Column]
+) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+    """Return the column of each field. Of names that are looked up also return option and TABLE.COLUMN."""
     mapped: dict[str, str] = {}
+    names: dict[str, tuple[str, str]] = {}
     for field, column in wanted.columns.items():
         if field not in ("text", *FIELDS):
             raise InputError(f"an article has no field {field!r}; its fields are text, {', '.join(FIELDS)}")
         option = "--published" if field == "published_at" else f"--{field}"
+        key, equals, name = column.partition("=")
+        if equals and column not in columns and field not in ("text", "published_at"):
+            find_column(columns, key, option)
+            mapped[field], names[field] = key, (option, name)
+            continue
         found = find_column(columns, column, option)
         if not fits(field, found):
             wanted_type = "a date or a timestamp" if field == "published_at" else "text"
@@ -162,7 +179,7 @@ def _map(wanted: TableMapping, columns: Mapping[str, Column]) -> dict[str, str]:
         mapped[field] = column
     if "text" not in mapped:
         raise InputError("--text: name the column of the body")
-    return mapped
+    return mapped, names
 
 
 def _name(cursor: Cursor, name: str) -> str:
@@ -238,14 +255,22 @@ def examine_again(
         names = {column.number: name for name, column in columns.items()}
         seen = attachment.seen["columns"].items()
         called = {name: names[number] for name, (number, *_) in seen if number in names}
-    mapped = {field: called.get(column, column) for field, column in attachment.columns.items()}
+    looked_up, watch = bases.given_again(cursor, attachment, called)
+    gives = {base.gives for base in attachment.bases}
+    mapped = {
+        field: called.get(column, column)
+        for field, column in attachment.columns.items()
+        if field not in gives
+    }
     known = {f for f, column in mapped.items() if column in columns and fits(f, columns[column])}
     mapped = {field: column for field, column in mapped.items() if field in {"text", *known}}
     kept = [called.get(name, name) for name in attachment.keep]
     wanted = TableMapping(
         sql.Identifier(schema, table).as_string(cursor),
         tuple(called.get(key, key) for key in attachment.keys),
-        mapped | changes.get("columns", {}),
+        mapped
+        | {field: name for field, name in looked_up.items() if name.partition("=")[0] in columns}
+        | changes.get("columns", {}),
         attachment.name,
         attachment.where,
         attachment.mark_columns,
@@ -254,6 +279,7 @@ def examine_again(
         attachment.changed and called.get(attachment.changed, attachment.changed),
         attachment.every or 0,
         tuple(name for name in kept if name in columns),
+        watch,
     )
     others = {name: value for name, value in changes.items() if name not in ("table", "columns")}
     for name in {"where", "changed"} & changes.keys():
