@@ -226,6 +226,10 @@ ALTER TABLE dedup.attachment ADD COLUMN changed_through timestamp with time zone
 ALTER TABLE dedup.attachment ADD COLUMN kept_columns text[] NOT NULL DEFAULT '{}'::text[];
 --- column copied of attachment
 ALTER TABLE dedup.attachment ADD COLUMN copied boolean NOT NULL DEFAULT false;
+--- column bases of attachment
+ALTER TABLE dedup.attachment ADD COLUMN bases jsonb NOT NULL DEFAULT '[]'::jsonb;
+--- column rests_until of attachment
+ALTER TABLE dedup.attachment ADD COLUMN rests_until timestamp with time zone;
 --- column id of bulk_change
 ALTER TABLE dedup.bulk_change ADD COLUMN id bigint NOT NULL GENERATED ALWAYS AS IDENTITY;
 --- column article_id of bulk_change
@@ -504,6 +508,8 @@ ALTER TABLE dedup.outbox ADD COLUMN amount integer NOT NULL DEFAULT 1;
 ALTER TABLE dedup.outbox ADD COLUMN source_ids text[] COLLATE "C";
 --- column noted_at of outbox
 ALTER TABLE dedup.outbox ADD COLUMN noted_at timestamp with time zone NOT NULL DEFAULT now();
+--- column base of outbox
+ALTER TABLE dedup.outbox ADD COLUMN base integer;
 --- column name of outlet
 ALTER TABLE dedup.outlet ADD COLUMN name text COLLATE "C" NOT NULL;
 --- column family of outlet
@@ -1623,7 +1629,8 @@ BEGIN
     END IF;
     IF NOT EXISTS (
         SELECT FROM pg_proc p
-        WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname = format('attached_%s_changed', NEW.attachment_id)
+        WHERE p.pronamespace = 'dedup'::regnamespace
+          AND p.proname IN (format('attached_%s_changed', NEW.attachment_id), format('attached_%s_base_1', NEW.attachment_id))
           AND p.proowner = (SELECT r.oid FROM pg_roles r WHERE r.rolname = current_user)) THEN
         RAISE EXCEPTION 'attachment % is of another owner', NEW.attachment_id USING ERRCODE = 'insufficient_privilege';
     END IF;

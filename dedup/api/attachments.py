@@ -24,6 +24,7 @@ class Attached(Answer):
         articles: number of articles that were deleted, or would be deleted.
         triggers: true if triggers note changes.
         every: minutes between comparisons, if no triggers note changes.
+        watched: tables that a view reads, and whose changes triggers note.
         told: messages for the owner of the table, one line each.
     """
 
@@ -32,6 +33,7 @@ class Attached(Answer):
     articles: int = 0
     triggers: bool = True
     every: int | None = None
+    watched: tuple[str, ...] = ()
     told: list[str] = field(default_factory=list)
 
 
@@ -52,6 +54,7 @@ class Attachments(OfCorpus):
         changed: str | None = None,
         every: int | None = None,
         keep: Sequence[str] = (),
+        watch: Sequence[str] = (),
         dry_run: bool = False,
     ) -> Attached:
         """Attach a table or a view; the next backfill reads its rows.
@@ -59,7 +62,8 @@ class Attachments(OfCorpus):
         Args:
             table: SQL name, such as `public.articles`, of a table, view, materialized view or foreign table.
             keys: columns that identify a row: unique and never null.
-            columns: name of the column for each field of an article; "text" is required.
+            columns: name of the column for each field of an article; "text" is required. A name that
+                another table has is looked up by a key: `"publication": "feed_id=feeds.title"`.
             name: prefix of the articles' source_ids; None: the table's name.
             where: SQL condition; only rows that meet the condition are articles.
             mark_columns: add columns to the table, and write the marks into these columns too.
@@ -69,6 +73,9 @@ class Attachments(OfCorpus):
             changed: column with the time of a row's last change, for a table without triggers. A comparison
                 then reads only rows that changed since the last comparison, and all rows once a day.
             keep: columns whose values are stored with the articles; views show these values as `kept`.
+            watch: tables that a view reads, whose changes triggers note: `KEY=TABLE.COLUMN`, where KEY is the
+                view's key; `OTHER.COLUMN=TABLE.COLUMN`, where OTHER is another watched table; or `TABLE`,
+                after whose changes all rows are compared. See docs/attach.md.
             every: minutes between comparisons of a table without triggers. 0: never. None: 15 for a view,
                 never for a table.
             dry_run: change nothing; return the statements that would run.
@@ -78,10 +85,13 @@ class Attachments(OfCorpus):
             BusyError: other transactions locked the table for longer than `Timeouts.lock`.
         """
         given = _checked(table=table, keys=keys, columns=columns, name=name, where=where)
-        given |= _checked(changed=changed, every=every, keep=keep)
+        given |= _checked(changed=changed, every=every, keep=keep, watch=watch)
         wanted = TableMapping(**given, mark_columns=mark_columns, triggers=triggers, html=html)
         made, statements, told = attaching.attach(self._database, wanted, dry_run=dry_run)
-        return Attached(made.name, statements, triggers=made.triggers, every=made.every, told=told)
+        watched = tuple(dict.fromkeys(base.shown for base in made.noting if not made.triggers))
+        return Attached(
+            made.name, statements, triggers=made.triggers, every=made.every, watched=watched, told=told
+        )
 
     def remap(
         self,
@@ -94,6 +104,7 @@ class Attachments(OfCorpus):
         changed: str | None = None,
         every: int | None = None,
         keep: Sequence[str] | None = None,
+        watch: Sequence[str] | None = None,
         dry_run: bool = False,
     ) -> Attached:
         """Map a table again after its owner changed it; the articles keep their marks.
@@ -103,7 +114,7 @@ class Attachments(OfCorpus):
         a backfill compares all rows. Raises InputError: as in `attach`, or no attached table has this name.
         """
         given = _checked(table=table, keys=keys, columns=columns, where=where)
-        given |= _checked(changed=changed, every=every, keep=keep)
+        given |= _checked(changed=changed, every=every, keep=keep, watch=watch)
         attachment, statements = attaching.remap(
             self._database, checks.text("the name", name), given, dry_run=dry_run
         )
@@ -160,6 +171,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "changed": partial(checks.text, "changed"),
     "every": lambda minutes: checks.whole_number("every", minutes, 0, LONGEST_PAUSE),
     "keep": partial(checks.texts, "keep"),
+    "watch": partial(checks.texts, "watch"),
 }
 
 

@@ -43,7 +43,7 @@ def attach(
         with reader(database, cursor, attachment) as rows:
             survey.refuse_rows(rows, attachment, view=shape.view, html=wanted.html)
             warnings[:] = survey.warn_of_marks(rows, attachment) + survey.warn_of_readers(rows, attachment)
-        kept = ddl.store(attachment, again=False)
+        kept = ddl.store(attachment)
         return attachment, [kept, *ddl.make(cursor, attachment, shape)]
 
     return (*_run(database, change, dry_run=dry_run), warnings)
@@ -65,7 +65,9 @@ def remap(
         unmade = ddl.unmake(cursor, before, same_key=same_key)
         if before.copied and not dry_run:
             copying.forget(cursor, before)
-        kept = ddl.store(attachment, again=True)
+        if before.bases:  # a note has the number of a base table, which may change here
+            unmade.append(ddl.forget_bases(before))
+        kept = ddl.store(attachment, before)
         return attachment, [*unmade, kept, *ddl.make(cursor, attachment, shape)]
 
     return _run(database, change, dry_run=dry_run)

@@ -25,6 +25,47 @@ Part = sql.Composable
 
 _NAMED = sql.SQL('({} || {}) COLLATE "C"')
 
+# How a changed row of a base table tells which rows of the attached table must be read again.
+NAME = "name"  # the rows that have its key in a column, and read a name from it
+KEY = "key"  # the row that has the same key
+REFERRED = "referred"  # the rows to which rows of another base table belong that have its key in a column
+ALL = "all"  # nothing tells which rows: all rows are compared
+
+
+@dataclass(frozen=True, slots=True)
+class Base(Answer):
+    """A table from which an attached table takes names by a key, or which an attached view reads."""
+
+    number: int  # from 1, in the order of `Attachment.bases`
+    way: str  # NAME, KEY, REFERRED or ALL
+    schema: str
+    table: str
+    oid: int
+    own: tuple[str, ...]  # columns of a unique key
+    keys: tuple[str, ...]  # columns that tell which rows must be read again
+    kinds: dict[str, str]  # type of each column whose changes are noted; of a domain, its base type
+    columns: dict[str, Any]  # number, type and expression of each column, as in `Attachment.seen`
+    by: str | None = None  # column with its key: of the attached table (NAME), of the base `of` (REFERRED)
+    of: int | None = None  # number of the base table whose rows have its key in `by`
+    gives: str | None = None  # field of an article that is a name from this table
+    name: str | None = None  # column of the name
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"table": self.shown, "way": self.way, "columns": list(self.kinds)}
+
+    @property
+    def identifier(self) -> Part:
+        return sql.Identifier(self.schema, self.table)
+
+    @property
+    def shown(self) -> str:
+        return f"{self.schema}.{self.table}"
+
+    @property
+    def noted_as(self) -> int | None:
+        """Value of `outbox.base` in notes of this table."""
+        return {KEY: None, ALL: 0}.get(self.way, self.number)
+
 
 @dataclass(frozen=True, slots=True)
 class Attachment(Answer):
@@ -49,6 +90,7 @@ class Attachment(Answer):
         synced_at: time when a search for changes last finished.
         compared_at: time when all rows were last compared.
         changed_through: time of the latest change found.
+        bases: tables that give it names, or that it reads as a view.
     """
 
     id: int
@@ -72,9 +114,12 @@ class Attachment(Answer):
     synced_at: datetime | None = None
     compared_at: datetime | None = None
     changed_through: datetime | None = None
+    bases: tuple[Base, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name != "seen"}
+        of_bases = [base.as_dict() for base in self.bases]
+        found = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name != "seen"}
+        return found | {"bases": of_bases}
 
     @property
     def identifier(self) -> Part:
@@ -94,6 +139,8 @@ class Attachment(Answer):
             return "being detached"
         if self.triggers:
             return "triggers"
+        if self.noting:
+            return f"triggers of {', '.join(sorted({base.table for base in self.noting}))}"
         return "dedup sync" if self.every is None else f"a look every {self.every} min"
 
     @property
@@ -108,6 +155,21 @@ class Attachment(Answer):
     def made(self) -> str:
         """Regular expression for the names of the functions made for the table."""
         return f"^attached_{self.id}_"
+
+    @property
+    def noting(self) -> tuple[Base, ...]:
+        """Base tables with triggers: all, except tables of names if the attached table has no triggers."""
+        return tuple(base for base in self.bases if self.triggers or base.way != NAME)
+
+    @property
+    def referring(self) -> tuple[Base, ...]:
+        """Base tables in whose notes `source_ids` has keys of the base table."""
+        return tuple(base for base in self.noting if base.by is not None)
+
+    def like(self, base: Base, keys: tuple[str, ...]) -> Attachment:
+        """Return an attachment whose keys are columns of a base table, to compose source_ids of its rows."""
+        kinds = tuple(base.kinds[key] for key in keys)
+        return replace(self, keys=keys, key_types=kinds, mark_columns=False)
 
     @property
     def marks(self) -> Part:
@@ -176,9 +238,19 @@ def attachments(cursor: Cursor) -> list[Attachment]:
     """Return the attached tables, in the order in which they were attached."""
     rows = cursor.execute(_sql("attachments")).fetchall()
     return [
-        replace(made, keys=tuple(made.keys), key_types=tuple(made.key_types), keep=tuple(made.keep))
-        for made in (Attachment(*row) for row in rows)
+        replace(
+            made,
+            keys=tuple(made.keys),
+            key_types=tuple(made.key_types),
+            keep=tuple(made.keep),
+            bases=bases,
+        )
+        for made, bases in ((Attachment(*row), tuple(_base(**stored) for stored in row[-1])) for row in rows)
     ]
+
+
+def _base(**stored: Any) -> Base:
+    return Base(**{**stored, "own": tuple(stored["own"]), "keys": tuple(stored["keys"])})
 
 
 def list_active(cursor: Cursor) -> list[Attachment]:

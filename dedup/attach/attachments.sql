@@ -4,7 +4,7 @@
 -- Select every attachment.
 SELECT id, name, schema_name, table_name, key_columns, key_types, columns, where_clause, mark_columns, triggers,
        html, kept_columns, changed_column, sync_minutes, leaving, copied, attached_at, seen, synced_at, compared_at,
-       changed_through
+       changed_through, bases
 FROM dedup.attachment ORDER BY id
 
 -- name: due

@@ -19,6 +19,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from dedup.attach import bases
 from dedup.attach.attachments import Attachment
 from dedup.attach.functions import LATER_FIELDS
 from dedup.attach.outbox import TableBusyError, UnfitError, refuse_repeated
@@ -53,6 +54,14 @@ def require_trust(cursor: Cursor, attachment: Attachment) -> None:
             f"{attachment.shown}: reading it would run code of a role that has fewer rights than the corpus'"
             f" owner: `dedup remap {attachment.name}`"
         )
+    if attachment.bases:
+        found = bases.owners(cursor, attachment)
+        found |= {name for (name,) in cursor.execute(_attachments("owners"), values).fetchall()}
+        if len(found) != 1:
+            raise UnfitError(
+                f"{attachment.shown}: a table from which it takes rows or names is gone or belongs to another"
+                f" role: `dedup remap {attachment.name}`"
+            )
 
 
 @contextmanager
@@ -63,12 +72,13 @@ def open_session(
     opened; a statement in it fails; another role owns a partition; or, only checked if `attached`, another
     role owns a function made for the table."""
     values = {**attachment.place, "made": attachment.made if attached else NO_FUNCTION}
-    found = [name for (name,) in cursor.execute(_attachments("owners"), values).fetchall()]
+    found = {name for (name,) in cursor.execute(_attachments("owners"), values).fetchall()}
+    found |= bases.owners(cursor, attachment)
     if len(found) != 1:
         raise UnfitError(
             f"{attachment.shown}: the table, its partitions and its functions belong to several roles"
-            f" ({', '.join(found)}): give the table and its partitions to one role, then `dedup remap"
-            f" {attachment.name}`"
+            f" ({', '.join(sorted(map(str, found)))}): give the table and its partitions to one role, then"
+            f" `dedup remap {attachment.name}`"
         )
     (owner,) = found
     timeouts = replace(database.timeouts, statement=OWNER_SECONDS, idle=OWNER_SECONDS)

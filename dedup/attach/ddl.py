@@ -13,16 +13,18 @@ from collections.abc import Iterator, Sequence
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from dedup.attach import drift
+from dedup.attach import bases, drift
 from dedup.attach.attachments import Attachment, Part
 from dedup.attach.functions import (
     MARK_COLUMNS,
     Function,
     TableShape,
+    base_function,
     join,
     mark_columns,
     note_function,
     read_functions,
+    refer_function,
     write_function,
 )
 from dedup.db.database import Cursor
@@ -50,15 +52,22 @@ def make(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part
     if attachment.mark_columns:
         working.append(write_function(attachment))
         parts += _mark_triggers(attachment)
+    working += [refer_function(attachment, base) for base in attachment.referring]
     functions = [text, *working]
     if attachment.triggers:
         functions.append(note_function(attachment, shape))
+    functions += [base_function(attachment, shape, base) for base in attachment.noting]
     for function in functions:
         parts += function.statements()
     parts += _grants(attachment, functions, shape)
     if attachment.triggers:
         # CREATE TRIGGER comes late, because it locks the owner's table until the commit.
-        parts += _triggers(attachment, shape)
+        noting = attachment.function("changed")
+        by_row = shape.partitioned
+        parts += _triggers(attachment.identifier, f"{attachment.id}", noting, by_row=by_row)
+    for base in attachment.noting:
+        noting, prefix = attachment.function(f"base_{base.number}"), f"{attachment.id}_base_{base.number}"
+        parts += _triggers(base.identifier, prefix, noting, by_row=False)
     rights = [("mark", "SELECT", [sql.SQL("SELECT ON {}").format(attachment.marks)])]
     if not attachment.copied:  # only sessions of the owner call the functions of a copied table
         calls = [sql.SQL("EXECUTE ON {}").format(function.signature) for function in working]
@@ -119,8 +128,8 @@ def _drop_marks(cursor: Cursor, attachment: Attachment, *, parts: bool) -> list[
     return [sql.SQL("ALTER TABLE {} {}").format(sql.Identifier(*row), dropped) for row in rows]
 
 
-def store(attachment: Attachment, *, again: bool) -> Part:
-    """Return the statement that stores an attachment. `again`: update the attachment with the same id."""
+def store(attachment: Attachment, before: Attachment | None = None) -> Part:
+    """Return the statement that stores an attachment, or that updates the attachment `before`."""
     values: dict[str, object] = {
         "schema_name": attachment.schema,
         "table_name": attachment.table,
@@ -137,8 +146,10 @@ def store(attachment: Attachment, *, again: bool) -> Part:
         "sync_minutes": attachment.every,
         "seen": Jsonb(attachment.seen),
     }
+    if attachment.bases or (before and before.bases):
+        values["bases"] = Jsonb(bases.stored(attachment))
     statement = "UPDATE {} SET ({}) = ROW ({}) WHERE id = {}"
-    if not again:
+    if before is None:
         values = {"id": attachment.id, "name": attachment.name, **values}
         statement = "INSERT INTO {} ({}) VALUES ({})"
     names = join([sql.Identifier(name) for name in values])
@@ -146,11 +157,17 @@ def store(attachment: Attachment, *, again: bool) -> Part:
     return Verbatim(statement).format(own("attachment"), names, given, attachment.id)
 
 
+def forget_bases(attachment: Attachment) -> Part:
+    """Return the statement that deletes notes about base tables. A comparison of all rows must follow."""
+    query = sql.SQL("DELETE FROM {} WHERE attachment_id = {} AND base IS NOT NULL")
+    return query.format(own("outbox"), attachment.id)
+
+
 def _grants(attachment: Attachment, functions: Sequence[Function], shape: TableShape) -> Iterator[Part]:
     owner, home = sql.Identifier(shape.owner), sql.Identifier(shape.home)
     if shape.owner != shape.home:
         yield sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(SCHEMA, owner)
-        if attachment.triggers:
+        if attachment.triggers or attachment.noting:
             yield sql.SQL("GRANT INSERT ON {} TO {}").format(own("outbox"), owner)
     if shape.lends:
         yield sql.SQL("GRANT CREATE ON SCHEMA {} TO {}").format(SCHEMA, owner)
@@ -184,7 +201,7 @@ def _mark_triggers(attachment: Attachment) -> Iterator[Part]:
         yield sql.SQL("ALTER TABLE {} ENABLE ALWAYS TRIGGER {}").format(own(table), name)
 
 
-def _triggers(attachment: Attachment, shape: TableShape) -> Iterator[Part]:
+def _triggers(table: Part, prefix: str, function: Part, *, by_row: bool) -> Iterator[Part]:
     rows = {
         "insert": "REFERENCING NEW TABLE AS new_rows",
         "update": "REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows",
@@ -192,11 +209,10 @@ def _triggers(attachment: Attachment, shape: TableShape) -> Iterator[Part]:
         "truncate": "",
     }
     for what, given in rows.items():
-        by_row = shape.partitioned and what != "truncate"
-        each = "FOR EACH ROW" if by_row else f"{given} FOR EACH STATEMENT"
-        name, table = prefixed(f"{attachment.id}_{what}"), attachment.identifier
+        each = "FOR EACH ROW" if by_row and what != "truncate" else f"{given} FOR EACH STATEMENT"
+        name = prefixed(f"{prefix}_{what}")
         yield sql.SQL("CREATE TRIGGER {} AFTER {} ON {} {} EXECUTE FUNCTION {}()").format(
-            name, Verbatim(what.upper()), table, Verbatim(each.strip()), attachment.function("changed")
+            name, Verbatim(what.upper()), table, Verbatim(each.strip()), function
         )
         only = Verbatim("ONLY " if what == "truncate" else "")
         # Restores and replication write in replica mode, where only ALWAYS triggers fire.

@@ -4,12 +4,12 @@ changes. PL/pgSQL looks up columns only when a function runs, so the owner can c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from psycopg import sql
 from psycopg.abc import AdaptContext
 
-from dedup.attach.attachments import Attachment, Part
+from dedup.attach.attachments import KEY, Attachment, Base, Part
 from dedup.base.article import KEPT_CHARACTERS, MAX_FIELD_BYTES
 from dedup.db.rendering import Named, Verbatim, own, prefixed, render, schema_of
 from dedup.db.statements import Statements
@@ -102,7 +102,17 @@ def _field(attachment: Attachment, name: str, zoned: bool = False) -> Part:
     column = attachment.columns.get(name)
     if column is None:
         return sql.SQL("NULL::timestamptz" if name == "published_at" else 'NULL::text COLLATE "C"')
-    given = sql.SQL("t.{}").format(sql.Identifier(column))
+    given: Part = sql.SQL("t.{}").format(sql.Identifier(column))
+    for base in attachment.bases:
+        if base.gives == name:
+            key, by = sql.Identifier("f", base.keys[0]), given
+            parts = {
+                "name": sql.Identifier("f", base.name or ""),
+                "base": base.identifier,
+                "key": key,
+                "by": by,
+            }
+            given = _template("looked_up", **parts)
     if name == "text":
         return sql.SQL("coalesce({}::text, '') COLLATE \"C\"").format(given)
     if name == "published_at":
@@ -231,11 +241,17 @@ def write_function(attachment: Attachment) -> Function:
     return Function(attachment.function("write"), given, "record", body)
 
 
-def note_keys(attachment: Attachment, source_ids: Part) -> Part:
+def _noted(attachment: Attachment, base: Base | None) -> dict[str, object]:
+    """Return the parts of a statement that stores a note: the outbox, and columns of a note with values."""
+    if base is None or base.noted_as is None:
+        return {"outbox": own("outbox"), "columns": Verbatim("attachment_id"), "id": attachment.id}
+    columns = Verbatim("base, attachment_id")
+    return {"outbox": own("outbox"), "columns": columns, "id": Verbatim(f"{base.noted_as}, {attachment.id}")}
+
+
+def note_keys(attachment: Attachment, source_ids: Part, base: Base | None = None) -> Part:
     """Return a statement that runs the query `source_ids`, and stores the source_ids found as notes."""
-    return _template(
-        "note", outbox=own("outbox"), id=attachment.id, most=KEYS_PER_NOTE, source_ids=source_ids
-    )
+    return _template("note", most=KEYS_PER_NOTE, source_ids=source_ids, **_noted(attachment, base))
 
 
 def _differs(attachment: Attachment, shape: TableShape, old: str, new: str) -> Part:
@@ -263,33 +279,37 @@ def _note_row(attachment: Attachment, shape: TableShape) -> Part:
     return _template("changed_row", old=old, new=new, differs=_differs(attachment, shape, "old", "new"))
 
 
-def _note_rows(attachment: Attachment, shape: TableShape) -> Part:
-    old, new = attachment.source_id("o"), attachment.source_id("n")
-    same: Part = sql.SQL("{} = {}").format(old, new)
-    if set(attachment.key_types) <= set(EXACT):
-        pairs = [(sql.Identifier("o", key), sql.Identifier("n", key)) for key in attachment.keys]
+def _note_rows(attachment: Attachment, shape: TableShape, base: Base | None) -> Part:
+    owned = attachment if base is None else attachment.like(base, base.own)
+    same: Part = sql.SQL("{} = {}").format(owned.source_id("o"), owned.source_id("n"))
+    if set(owned.key_types) <= set(EXACT):
+        pairs = [(sql.Identifier("o", key), sql.Identifier("n", key)) for key in owned.keys]
         same = join([sql.SQL("{} = {}").format(*pair) for pair in pairs], " AND ")
     found = {
-        "inserted": _select_keys(attachment, "new_rows"),
-        "deleted": _select_keys(attachment, "old_rows"),
+        "inserted": _select_keys(attachment, "new_rows", base),
+        "deleted": _select_keys(attachment, "old_rows", base),
         "updated": _template(
-            "updated",
-            old=old,
-            new=new,
+            "updated" if base is None else "updated_base",
+            old=attachment.source_id("o"),
+            new=attachment.source_id("n"),
             same=same,
-            key=sql.Identifier(attachment.keys[0]),
+            key=sql.Identifier(owned.keys[0]),
             differs=_differs(attachment, shape, "o", "n"),
         ),
     }
-    notes = {f"note_{event}": note_keys(attachment, query) for event, query in found.items()}
+    notes = {f"note_{event}": note_keys(attachment, query, base) for event, query in found.items()}
     return _template("changed_rows", most=KEYS_PER_NOTE, **found, **notes)
 
 
-def _select_keys(attachment: Attachment, rows: str) -> Part:
-    return sql.SQL("SELECT {} FROM {} r").format(attachment.source_id("r"), Verbatim(rows))
+def _select_keys(attachment: Attachment, rows: str, base: Base | None) -> Part:
+    query = sql.SQL("SELECT {} FROM {} r").format(attachment.source_id("r"), Verbatim(rows))
+    if base is None:
+        return query
+    there = [sql.SQL("{} IS NOT NULL").format(sql.Identifier("r", key)) for key in attachment.keys]
+    return sql.SQL("{} WHERE {}").format(query, join(there, " AND "))
 
 
-def _note_insert(attachment: Attachment, shape: TableShape) -> Part:
+def _note_insert(attachment: Attachment, shape: TableShape, base: Base | None) -> Part:
     """Return statements that note inserted rows. They catch no errors, because that would double the cost."""
     # An error here would undo the owner's INSERT. So the statements check first that the key columns exist.
     # Return nothing if a key is a time, because its conversion fails if the owner changes the type.
@@ -299,27 +319,55 @@ def _note_insert(attachment: Attachment, shape: TableShape) -> Part:
         _template("column_is_there", number=number, name=sql.Literal(key))
         for number, key in zip(shape.numbers, attachment.keys, strict=True)
     ]
-    inserted = _select_keys(attachment, "new_rows")
-    rest = note_keys(attachment, sql.SQL("{} OFFSET 2").format(inserted))
+    inserted = _select_keys(attachment, "new_rows", base)
+    rest = note_keys(attachment, sql.SQL("{} OFFSET 2").format(inserted), base)
+    parts = _noted(attachment, base)
     return _template(
-        "inserted_at_once",
-        there=join(there, " AND "),
-        outbox=own("outbox"),
-        id=attachment.id,
-        inserted=inserted,
-        note_rest=rest,
+        "inserted_at_once", there=join(there, " AND "), inserted=inserted, note_rest=rest, **parts
     )
 
 
 def note_function(attachment: Attachment, shape: TableShape) -> Function:
     """Return the trigger function that notes changed rows. It runs once per statement, but in a partitioned
     table once per row."""
-    body = _template(
-        "changed",
-        insert=_note_insert(attachment, shape),
-        # If a statement names a partition, statement triggers of the partitioned table do not fire.
-        found=(_note_row if shape.partitioned else _note_rows)(attachment, shape),
-        outbox=own("outbox"),
-        id=attachment.id,
-    )
+    # If a statement names a partition, statement triggers of the partitioned table do not fire.
+    by_row = shape.partitioned
+    found = _note_row(attachment, shape) if by_row else _note_rows(attachment, shape, None)
+    insert = _note_insert(attachment, shape, None)
+    body = _template("changed", insert=insert, found=found, **_noted(attachment, None))
     return Function(attachment.function("changed"), "()", "trigger", body)
+
+
+def base_function(attachment: Attachment, shape: TableShape, base: Base) -> Function:
+    """Return the trigger function that notes changed rows of a base table."""
+    rows = attachment.like(base, base.keys)
+    numbers = tuple(base.columns[key][0] for key in base.keys)
+    of_base = replace(shape, watched=base.kinds, numbers=numbers, partitioned=False)
+    parts = _noted(attachment, base)
+    # Code of a new owner of the table, such as casts, must not run with the rights of the former owner.
+    insert = join([_template("owned", **parts), _note_insert(rows, of_base, base)], "\n")
+    body = _template("changed", insert=insert, found=_note_rows(rows, of_base, base), **parts)
+    return Function(attachment.function(f"base_{base.number}"), "()", "trigger", body)
+
+
+def refer_function(attachment: Attachment, base: Base) -> Function:
+    """Return the function that notes the rows of an attached table which belong to rows of a base table."""
+    by_number = {other.number: other for other in attachment.bases}
+    key = attachment.like(base, base.keys).key(sql.Identifier("g", "id"))[0]
+    keys: Part = sql.SQL("SELECT {} FROM unnest($1) AS g (id)").format(key)
+    given = sql.SQL("t.{} = ANY (ARRAY({}))").format(sql.Identifier(base.by or ""), keys)
+    table, rows = attachment.identifier, attachment
+    above = by_number.get(base.of or 0)
+    while above is not None:
+        table, rows = above.identifier, attachment.like(above, above.keys)
+        if above.way == KEY:
+            break
+        query = sql.SQL("SELECT t.{} FROM {} t WHERE {}")
+        found = query.format(sql.Identifier(above.keys[0]), table, given)
+        given = sql.SQL("t.{} IN ({})").format(sql.Identifier(above.by or ""), found)
+        above = by_number.get(above.of or 0)
+    there = [sql.SQL("{} IS NOT NULL").format(sql.Identifier("t", key)) for key in rows.keys]
+    query = sql.SQL("SELECT DISTINCT {} FROM {} t WHERE {}")
+    source_ids = query.format(rows.source_id("t"), table, join([given, *there], " AND "))
+    body = _template("refer", note=note_keys(attachment, source_ids))
+    return Function(attachment.function(f"refer_{base.number}"), "(text[])", "void", body)

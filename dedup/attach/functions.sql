@@ -100,7 +100,7 @@ BEGIN
             noted := '{{}}';  -- the owner changed the table: all of it is to be compared
         END;
     END IF;
-    INSERT INTO {outbox} (attachment_id, amount, source_ids)
+    INSERT INTO {outbox} ({columns}, amount, source_ids)
     VALUES ({id}, greatest(cardinality(noted), 1), noted);
     RETURN NULL;
 END
@@ -152,11 +152,36 @@ SELECT CASE WHEN n.{key} IS NULL THEN {old} ELSE {new} END
             WHERE o.{key} IS NULL OR n.{key} IS NULL
             OR {differs}
 
+-- name: updated_base
+-- Select the keys, old and new, of rows of a base table that an UPDATE changed.
+SELECT DISTINCT g.id FROM old_rows o FULL JOIN new_rows n ON {same}
+            CROSS JOIN LATERAL (VALUES ({old}), ({new})) AS g (id)
+            WHERE g.id IS NOT NULL AND (o.{key} IS NULL OR n.{key} IS NULL
+            OR {differs})
+
+-- name: owned
+-- If a base table belongs to another role now, note only that all rows are to be compared.
+    IF (SELECT pg_get_userbyid(c.relowner) FROM pg_class c WHERE c.oid = TG_RELID) IS DISTINCT FROM current_user THEN
+        INSERT INTO {outbox} ({columns}, amount, source_ids) VALUES ({id}, 1, '{{}}');
+        RETURN NULL;
+    END IF;
+
+-- name: refer
+-- Note the rows of an attached table that belong to rows of a base table, whose keys are in the argument.
+
+BEGIN
+    {note};
+END
+
+-- name: looked_up
+-- Look a name up by a key.
+(SELECT {name} FROM {base} f WHERE {key} = {by})
+
 -- name: inserted_at_once
 -- Note inserted rows if the key columns still exist. A block that catches errors is avoided here, because it would
 -- double the cost.
     IF TG_OP = 'INSERT' AND {there} THEN
-        INSERT INTO {outbox} (attachment_id, amount, source_ids)
+        INSERT INTO {outbox} ({columns}, amount, source_ids)
             SELECT {id}, 1, ARRAY[g.id] FROM ({inserted} LIMIT 2) AS g (id);
         GET DIAGNOSTICS rows_noted = ROW_COUNT;
         IF rows_noted = 2 THEN  -- there may be more
@@ -171,7 +196,7 @@ SELECT CASE WHEN n.{key} IS NULL THEN {old} ELSE {new} END
 
 -- name: note
 -- Run the query `source_ids`, and store the source_ids found as notes. `most`: maximum number of source_ids per note.
-INSERT INTO {outbox} (attachment_id, amount, source_ids)
+INSERT INTO {outbox} ({columns}, amount, source_ids)
     SELECT {id}, count(*), array_agg(s.source_id)
     FROM (SELECT g.source_id, row_number() OVER () / {most} AS part
           FROM ({source_ids}) AS g (source_id)) AS s

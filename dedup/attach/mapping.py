@@ -10,10 +10,11 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from dedup.attach import drift, survey
+from dedup.attach import bases, drift, survey
 from dedup.attach.attachments import Attachment
 from dedup.attach.ddl import MARKS, original_names
-from dedup.attach.functions import EXACT, FIELDS, TIMES, TableShape, mark_columns
+from dedup.attach.functions import FIELDS, TIMES, TableShape, mark_columns
+from dedup.attach.tables import KEYS, OPTIONS, Column, columns_of, find_column, find_table, fits
 from dedup.base.errors import InputError
 from dedup.db.database import Cursor, one_row
 from dedup.db.rendering import schema_of
@@ -22,12 +23,6 @@ from dedup.db.statements import Statements
 _sql = Statements("attach/attachments")
 
 LONGEST_NAME = 57  # Maximum bytes of NAME: the view NAME_marks must have a name of at most 63 bytes
-LONGEST_IDENTIFIER = 63
-KEYS = ("smallint", "integer", "bigint", "numeric", "uuid", *TIMES)  # Types of keys, besides text types
-
-# Kinds of relations (pg_class.relkind) without triggers: views, materialized views, and foreign tables.
-VIEWS = ("v", "m", "f")
-
 LONGEST_PAUSE = 10_080  # Maximum minutes between searches for changes: a week
 EVERY_MINUTES = 15  # Default minutes between searches of a view: newsrooms should not wait longer for marks
 
@@ -36,7 +31,9 @@ EVERY_MINUTES = 15  # Default minutes between searches of a view: newsrooms shou
 class TableMapping:
     table: str  # name, possibly after a schema and a dot; quoted as in SQL if necessary
     keys: tuple[str, ...]  # columns that identify a row
-    columns: Mapping[str, str]  # column for each mapped field of an article; "text" is always mapped
+    # Column for each mapped field of an article; "text" is always mapped. A name may be looked up by a key in
+    # another table: "feed_id=feeds.title".
+    columns: Mapping[str, str]
     name: str | None = None  # name of the attachment; None: the name of the table
     where: str | None = None  # SQL condition for the rows that are articles; None: all rows
     mark_columns: bool = False
@@ -45,17 +42,9 @@ class TableMapping:
     changed: str | None = None  # column with the time of a row's last change, if there is one
     every: int | None = None  # minutes between searches; 0: never search; None: EVERY_MINUTES for views
     keep: tuple[str, ...] = ()  # columns whose values are stored with the articles
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    number: int  # pg_attribute.attnum
-    type: str
-    kind: str  # the type without a length; the base type if the type is a domain
-    category: str
-    required: bool
-    built_in: bool  # whether `kind` belongs to Postgres itself
-    made_of: tuple[str, ...]  # columns from which a virtual column is computed; triggers watch these
+    watch: tuple[
+        str, ...
+    ] = ()  # tables that a view reads and whose changes are noted: "TABLE" or "KEY=TABLE.COLUMN"
 
 
 def examine(
@@ -65,7 +54,7 @@ def examine(
     oid, schema, table, view = find_table(cursor, wanted.table)
     columns = columns_of(cursor, oid)
     keys = _keys(cursor, oid, wanted, columns, view=view)
-    mapped = _map(wanted, columns)
+    mapped, names = _map(wanted, columns)
     if again:
         number, name = again.id, again.name
     else:
@@ -89,10 +78,13 @@ def examine(
     types = tuple(columns[key].kind if copied else columns[key].type for key in keys)
     triggers, every = _noted_by(wanted, columns, view=view)
     for column in wanted.keep:
-        _find(columns, column, "--keep")
+        find_column(columns, column, "--keep")
     keep = tuple(dict.fromkeys(wanted.keep))
     more = wanted.where, wanted.mark_columns, triggers, bool(wanted.html), keep, wanted.changed, every
     attachment = Attachment(number, name, schema, table, keys, types, mapped, *more)
+    if names or wanted.watch:
+        found = bases.find(cursor, oid, attachment, columns, names, wanted.watch)
+        attachment = replace(attachment, bases=found)
     _check_marks(attachment, columns, None if again else schema_of(cursor))
     published = mapped.get("published_at")
     zoned = published is not None and columns[published].kind == TIMES[2]
@@ -124,81 +116,13 @@ def _noted_by(wanted: TableMapping, columns: Mapping[str, Column], *, view: bool
             "--changed and --every need a view or --no-triggers: triggers note every change at once"
         )
     if wanted.changed is not None:
-        found = _find(columns, wanted.changed, "--changed")
+        found = find_column(columns, wanted.changed, "--changed")
         if found.kind not in TIMES[1:]:
             raise InputError(
                 f"--changed: column {wanted.changed!r} is of type {found.type}; it must be a timestamp"
             )
     every = EVERY_MINUTES if view and wanted.every is None else wanted.every
     return triggers, every or None
-
-
-def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
-    """Return oid, schema and name of a table that can be attached, and whether it is a view or similar."""
-    try:
-        (names,) = one_row(cursor, _sql("parts_of_name"), {"name": given})
-    except psycopg.errors.InvalidParameterValue:
-        raise InputError(
-            f"{given!r} is not the name of a table: write schema.table, with double quotes around names that"
-            ' SQL quotes, such as public."My Table"'
-        ) from None
-    for name in names:
-        _check_length(name)
-    if len(names) > 2:
-        raise InputError(f"{given!r} names another database: give schema.table of this database")
-    quoted = sql.SQL(".").join(sql.Identifier(name) for name in names).as_string(cursor)
-    row = cursor.execute(_sql("table"), {"oid": _oid(cursor, quoted)}).fetchone()
-    if row is None:
-        raise InputError(f"there is no table {given}; `psql -c '\\dt *.*'` lists the tables")
-    oid, schema, table, kind, persistence, inherits, is_partition, secured, ours = row
-    if kind not in ("r", "p", *VIEWS):
-        raise InputError(f"{given} is neither a table nor a view: attach a table or a view")
-    if ours or schema.startswith("pg_") or schema == "information_schema":
-        raise InputError(f"{given} belongs to {'dedup' if ours else 'Postgres'} itself")
-    if persistence == "t":
-        raise InputError(f"{given} is temporary, so nobody else can read it: attach a permanent table")
-    if inherits:
-        raise InputError(f"{given} takes part in inheritance: attach a plain or a partitioned table")
-    if is_partition:
-        raise InputError(f"{given} is a partition: attach the partitioned table")
-    if kind == "p" and cursor.execute(_sql("foreign_partition"), {"oid": oid}).fetchone() is not None:
-        raise InputError(
-            f"{given} has a partition that is a foreign table, whose changes cannot be noted: attach a view"
-            " of it"
-        )
-    if secured:
-        raise InputError(
-            f"{given} has row security, so the rows read would depend on the reader's role;"
-            " attach a view of it, which shows the rows that its owner may read"
-        )
-    return int(oid), schema, table, kind in VIEWS
-
-
-def _oid(cursor: Cursor, quoted: str) -> int | None:
-    """Return the oid of a relation, or None. The name is looked up in the default search path of the role."""
-    before, _ = one_row(cursor, _sql("own_search_path"))
-    (oid,) = one_row(cursor, _sql("relation"), {"table": quoted})
-    cursor.execute(_sql("search_path"), {"path": before})
-    return None if oid is None else int(oid)
-
-
-def _check_length(name: str) -> None:
-    if len(name.encode()) > LONGEST_IDENTIFIER:
-        raise InputError(
-            f"the name {name[:20]!r}… is longer than the {LONGEST_IDENTIFIER} bytes of a name in Postgres"
-        )
-
-
-def columns_of(cursor: Cursor, oid: int) -> dict[str, Column]:
-    rows = cursor.execute(_sql("columns"), {"oid": oid}).fetchall()
-    return {row[0]: Column(row[1], row[2], row[3], row[4], row[5], row[6], tuple(row[7])) for row in rows}
-
-
-def _find(columns: Mapping[str, Column], name: str, option: str) -> Column:
-    _check_length(name)
-    if name not in columns:
-        raise InputError(f"{option}: there is no column {name!r}; there are {', '.join(map(repr, columns))}")
-    return columns[name]
 
 
 def _keys(
@@ -209,7 +133,7 @@ def _keys(
     if len(set(wanted.keys)) < len(wanted.keys):
         raise InputError("--id: a column is named twice")
     for key in wanted.keys:
-        found = _find(columns, key, "--id")
+        found = find_column(columns, key, "--id")
         if found.category != "S" and found.kind not in KEYS:
             raise InputError(
                 f"--id: column {key!r} is of type {found.type}; a key is of whole numbers, numeric, uuid,"
@@ -230,29 +154,22 @@ def _keys(
     return wanted.keys
 
 
-OPTIONS = {
-    "published_at": ("--published", "a date or a timestamp"),
-    "scope": ("--within", "text, an integer, a boolean or a uuid"),
-}
-"""Options for fields that have another name, and the types that they accept."""
-
-
-def fits(field: str, column: Column) -> bool:
-    """Return whether the type of a column fits a field of an article."""
-    if field == "published_at":
-        return column.kind in TIMES
-    if field == "scope" and column.kind in EXACT:
-        return column.kind not in TIMES
-    return column.category in "SE"
-
-
-def _map(wanted: TableMapping, columns: Mapping[str, Column]) -> dict[str, str]:
+def _map(
+    wanted: TableMapping, columns: Mapping[str, Column]
+) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+    """Return the column of each field. Of names that are looked up also return option and TABLE.COLUMN."""
     mapped: dict[str, str] = {}
+    names: dict[str, tuple[str, str]] = {}
     for field, column in wanted.columns.items():
         if field not in ("text", *FIELDS):
             raise InputError(f"an article has no field {field!r}; its fields are text, {', '.join(FIELDS)}")
         option, wanted_type = OPTIONS.get(field, (f"--{field}", "text"))
-        found = _find(columns, column, option)
+        key, equals, name = column.partition("=")
+        if equals and column not in columns and field not in ("text", "published_at"):
+            find_column(columns, key, option)
+            mapped[field], names[field] = key, (option, name)
+            continue
+        found = find_column(columns, column, option)
         if not fits(field, found):
             raise InputError(
                 f"{option}: column {column!r} is of type {found.type}; it must be {wanted_type}:"
@@ -261,7 +178,7 @@ def _map(wanted: TableMapping, columns: Mapping[str, Column]) -> dict[str, str]:
         mapped[field] = column
     if "text" not in mapped:
         raise InputError("--text: name the column of the body")
-    return mapped
+    return mapped, names
 
 
 def _name(cursor: Cursor, name: str) -> str:
@@ -337,14 +254,22 @@ def examine_again(
         names = {column.number: name for name, column in columns.items()}
         seen = attachment.seen["columns"].items()
         called = {name: names[number] for name, (number, *_) in seen if number in names}
-    mapped = {field: called.get(column, column) for field, column in attachment.columns.items()}
+    looked_up, watch = bases.given_again(cursor, attachment, called)
+    gives = {base.gives for base in attachment.bases}
+    mapped = {
+        field: called.get(column, column)
+        for field, column in attachment.columns.items()
+        if field not in gives
+    }
     known = {f for f, column in mapped.items() if column in columns and fits(f, columns[column])}
     mapped = {field: column for field, column in mapped.items() if field in {"text", *known}}
     kept = [called.get(name, name) for name in attachment.keep]
     wanted = TableMapping(
         sql.Identifier(schema, table).as_string(cursor),
         tuple(called.get(key, key) for key in attachment.keys),
-        mapped | changes.get("columns", {}),
+        mapped
+        | {field: name for field, name in looked_up.items() if name.partition("=")[0] in columns}
+        | changes.get("columns", {}),
         attachment.name,
         attachment.where,
         attachment.mark_columns,
@@ -353,6 +278,7 @@ def examine_again(
         attachment.changed and called.get(attachment.changed, attachment.changed),
         attachment.every or 0,
         tuple(name for name in kept if name in columns),
+        watch,
     )
     others = {name: value for name, value in changes.items() if name not in ("table", "columns")}
     for name in {"where", "changed"} & changes.keys():

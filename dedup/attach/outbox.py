@@ -39,14 +39,24 @@ class Counts:
 # Triggers refuse changes of the articles of attached tables, except in a transaction with this setting.
 _SYNCING = set_values({"dedup.syncing": "on"}, local=True)
 
-Note = tuple[int, int, int, list[str] | None]
-"""Id of the note, id of the attachment, number of rows, source_ids of the rows. A note with None
-(after TRUNCATE) or an empty list as source_ids is about the whole table."""
+Note = tuple[int, int, int, list[str] | None, int | None]
+"""Id of the note, id of the attachment, number of rows, source_ids of the rows, number of the base table. A
+note with None (after TRUNCATE) or an empty list as source_ids is about the whole table. If a note has the
+number of a base table, source_ids has keys of that table."""
 
 
-def notes(cursor: Cursor, after: int, through: int, limit: int, without: Iterable[int] = ()) -> list[Note]:
-    """Return the next notes, with about `limit` rows in total. `without`: ids of attachments to skip."""
+def notes(
+    cursor: Cursor,
+    after: int,
+    through: int,
+    limit: int,
+    without: Iterable[int] = (),
+    resting: Iterable[int] = (),
+) -> list[Note]:
+    """Return the next notes, with about `limit` rows in total. `without`: ids of attachments to skip;
+    `resting`: ids of attachments not to compare for changes of base tables that name no rows."""
     values = {"after": after, "through": through, "limit": limit, "without": list(without)}
+    values["resting"] = list(resting)
     return cursor.execute(_sql("notes"), values).fetchall()
 
 

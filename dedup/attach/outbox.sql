@@ -2,10 +2,11 @@
 
 -- name: notes
 -- Select the next notes in the order of their ids, with about `limit` rows in total.
-SELECT o.id, o.attachment_id, o.amount, o.source_ids FROM (
+SELECT o.id, o.attachment_id, o.amount, CASE WHEN o.base = 0 THEN '{}' ELSE o.source_ids END, nullif(o.base, 0) FROM (
     SELECT id, sum(amount) OVER (ORDER BY id) - amount AS before
     FROM (SELECT id, amount FROM dedup.outbox
           WHERE id > %(after)s AND id <= %(through)s AND attachment_id <> ALL (%(without)s::integer[])
+            AND (base IS DISTINCT FROM 0 OR attachment_id <> ALL (%(resting)s::integer[]))
           ORDER BY id LIMIT %(limit)s) AS next
 ) AS chosen JOIN dedup.outbox o USING (id)
 WHERE chosen.before < %(limit)s ORDER BY o.id
@@ -21,8 +22,8 @@ DELETE FROM dedup.outbox WHERE id = ANY (%(ids)s)
 -- name: whole
 -- Return the ids of notes that ask for a comparison of a whole table, and whether a trigger made one of these notes
 -- because the owner ran TRUNCATE.
-SELECT coalesce(array_agg(id), '{}'), coalesce(bool_or(source_ids IS NULL), false)
-FROM dedup.outbox WHERE attachment_id = %(id)s AND (source_ids IS NULL OR source_ids = '{}')
+SELECT coalesce(array_agg(id), '{}'), coalesce(bool_or(source_ids IS NULL AND base IS NULL), false)
+FROM dedup.outbox WHERE attachment_id = %(id)s AND (source_ids IS NULL OR source_ids = '{}' OR base = 0)
 
 -- name: last_note
 -- Return the id of the last note.
@@ -198,7 +199,7 @@ INSERT INTO dedup.outbox (attachment_id, source_ids) SELECT id, '{}' FROM dedup.
 
 -- name: noted
 -- Select the source_ids of rows that wait to be read or to get marks; null or an empty array: the whole table waits.
-SELECT source_ids FROM dedup.outbox WHERE attachment_id = %(id)s
+SELECT CASE WHEN base IS NULL THEN source_ids END FROM dedup.outbox WHERE attachment_id = %(id)s
 UNION ALL
 SELECT ARRAY[source_id] FROM dedup.mark_change WHERE attachment_id = %(id)s AND failed IS NULL
 

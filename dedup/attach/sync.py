@@ -7,18 +7,28 @@ from functools import partial
 from time import perf_counter
 
 from dedup.attach import attachments, copying, drift, outbox
-from dedup.attach.attachments import Attachment
+from dedup.attach.attachments import Attachment, Base
 from dedup.attach.comparing import compare, savepoint
 from dedup.attach.outbox import Counts, UnfitError
 from dedup.base.progress import Progress
 from dedup.db.connection import next_batch
-from dedup.db.database import Database, retry
+from dedup.db.database import Database, one_row, retry
 from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
+_of_bases = Statements("attach/bases")
 
 NOTES = 2_000  # Approximate maximum number of changes read in one transaction; the last note may exceed it
 VACUUM_NOTES = 200_000  # Number of changes after which the space of old notes is freed
+
+# Maximum changed rows of a base table for which rows of the attached table are looked for. If more changed,
+# all rows are compared.
+BASE_KEYS = 10_000
+
+# If a change of a base table names no rows, all rows are compared, at most this share of the time: a program
+# may change such a table every second. The pause ends before `dedup status --check` warns of a waiting change.
+COMPARED_SHARE = 0.1
+LONGEST_REST_SECONDS = 600.0
 
 
 def sync(database: Database, progress: Progress, stop: Callable[[], bool], *, again: bool = False) -> Counts:
@@ -33,12 +43,15 @@ class _Sync:
         self._done = Counts()
         self._drifted: list[int] = []
         self._copied: list[Attachment] = []
+        self._resting: list[int] = []
         self._size, self._total, self._through = NOTES, 0, 0
         self._unswept = self._read = 0
 
     def run(self) -> Counts:
-        retry(self._look, self._database.timeouts.lock)
+        based = retry(self._look, self._database.timeouts.lock)
         self._sync_due()
+        for attachment in based:
+            self._refer(attachment)
         with self._database.transaction() as cursor:
             waiting = outbox.count(cursor, self._drifted)
             # Later notes wait for the next call, so that this call ends even if writers never pause.
@@ -65,7 +78,8 @@ class _Sync:
         self._sweep()
         return self._done
 
-    def _look(self) -> None:
+    def _look(self) -> list[Attachment]:
+        """Find tables that must be left alone; return the tables with base tables."""
         self._drifted, self._done.problems = [], []
         with self._database.transaction() as cursor:
             held = set() if self._again else {row[0] for row in cursor.execute(_sql("held")).fetchall()}
@@ -76,6 +90,43 @@ class _Sync:
                 if words or attachment.id in held:
                     self._leave(attachment, words or drift.held(attachment))
             outbox.note_freed(cursor)
+            based = [attachment for attachment in present if attachment.bases]
+            if based and not self._again:
+                self._resting = [row[0] for row in cursor.execute(_of_bases("resting")).fetchall()]
+        return based
+
+    def _refer(self, attachment: Attachment) -> None:
+        """Note the rows that belong to changed rows of base tables, in place of these changes."""
+        for base in attachment.referring:
+            if attachment.id in self._drifted:
+                return
+            try:
+                retry(partial(self._refer_to, attachment, base), self._database.timeouts.lock)
+            except UnfitError as error:
+                self._leave(attachment, [str(error)])
+                with self._database.transaction() as cursor:
+                    drift.hold(cursor, attachment, error)
+
+    def _refer_to(self, attachment: Attachment, base: Base) -> None:
+        with self._database.transaction() as cursor:
+            given = {"id": attachment.id, "base": base.number, "limit": BASE_KEYS + 1}
+            notes, whole, keys = one_row(cursor, _of_bases("take"), given)
+            if not notes:
+                return
+            self._done.notes += notes
+            if whole or len(keys) > BASE_KEYS:
+                cursor.execute(_sql("compare_whole"), {"id": attachment.id})
+                return
+            call = attachment.call(f"refer_{base.number}", "%(keys)s::text[]")
+            query = _of_bases("refer", refer=call)
+            if attachment.copied:
+                with copying.open_session(self._database, cursor, attachment) as owner:
+                    copying.limit_time(owner)
+                    with owner.transaction():
+                        owner.execute(query, {"keys": keys})
+            else:
+                with savepoint(cursor, attachment):
+                    cursor.execute(query, {"keys": keys})
 
     def _leave(self, attachment: Attachment, words: Sequence[str]) -> None:
         self._copied = [other for other in self._copied if other.id != attachment.id]
@@ -103,7 +154,7 @@ class _Sync:
         copied = self._pull(after)
         with self._database.transaction(settling=True) as cursor:
             started = perf_counter()
-            found = outbox.notes(cursor, after, self._through, self._size, self._drifted)
+            found = outbox.notes(cursor, *self._next(after))
             if not found:
                 return 0, None, []
             known = {a.id: a for a in attachments.list_active(cursor)}
@@ -113,6 +164,10 @@ class _Sync:
             for attachment_id in dict.fromkeys(note[1] for note in found):
                 of = [note for note in found if note[1] == attachment_id]
                 attachment = known.get(attachment_id)
+                # Changes of base tables that came after `_refer` wait; notes of unknown tables are forgotten.
+                known_bases = {base.number for base in attachment.referring} if attachment else set()
+                taken += [note[0] for note in of if note[4] is not None and note[4] not in known_bases]
+                of = [note for note in of if note[4] is None]
                 if attachment is not None and attachment.copied:
                     of = [note for note in of if not note[3] or note[0] in copied]
                 rows = [source_id for note in of for source_id in note[3] or ()]
@@ -147,11 +202,11 @@ class _Sync:
         if not self._copied:
             return set()
         with self._database.transaction() as cursor:
-            found = outbox.notes(cursor, after, self._through, self._size, self._drifted)
+            found = outbox.notes(cursor, *self._next(after))
         # The settle lock is not held here, because an owner's code may take long.
         numbers: set[int] = set()
         for attachment in self._copied:
-            of = [note for note in found if note[1] == attachment.id and note[3]]
+            of = [note for note in found if note[1] == attachment.id and note[3] and note[4] is None]
             rows = [source_id for note in of for source_id in note[3] or ()]
             try:
                 if rows and copying.pull(self._database, attachment, rows):
@@ -162,6 +217,9 @@ class _Sync:
                     drift.hold(cursor, attachment, error)
         return numbers
 
+    def _next(self, after: int) -> tuple[int, int, int, list[int], list[int]]:
+        return after, self._through, self._size, self._drifted, self._resting
+
     def _count(self, done: Counts) -> None:
         self._done.add(done)
         self._read += done.notes
@@ -171,6 +229,7 @@ class _Sync:
         self._sweep()
 
     def _compare(self, attachment: Attachment) -> None:
+        started = perf_counter()
         try:
             noted = compare(self._database, attachment, self._stop)
         except UnfitError as error:
@@ -181,6 +240,10 @@ class _Sync:
         self._total += noted
         with self._database.transaction() as cursor:
             self._through = outbox.last_note(cursor)
+            if attachment.bases:
+                rest = (perf_counter() - started) * (1 / COMPARED_SHARE - 1)
+                values = {"id": attachment.id, "seconds": min(rest, LONGEST_REST_SECONDS)}
+                cursor.execute(_of_bases("rest"), values)
         self._count(Counts(1))
 
     def _sweep(self) -> None:

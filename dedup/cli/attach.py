@@ -14,7 +14,9 @@ from dedup.cli.signals import unfinished
 DryRunOption = Annotated[bool, Option("--dry-run", help="Print the SQL that would run; run nothing.")]
 TitleOption = Annotated[str | None, Option(metavar="COLUMN", help="Column of the headline.")]
 UrlOption = Annotated[str | None, Option(metavar="COLUMN", help="Column of the address.")]
-PublicationOption = Annotated[str | None, Option(metavar="COLUMN", help="Column of the publication's name.")]
+PublicationOption = Annotated[
+    str | None, Option(metavar="COLUMN", help="Column of the publication's name, or `feed_id=feeds.title`.")
+]
 LanguageOption = Annotated[str | None, Option(metavar="COLUMN", help="Column of the language.")]
 PublishedOption = Annotated[
     str | None, Option(metavar="COLUMN", help="Column of the publication time, a date or timestamp.")
@@ -30,6 +32,10 @@ ChangedOption = Annotated[
 ]
 EveryOption = Annotated[
     int | None, Option(metavar="MINUTES", help="Minutes between comparisons; 0: never. Default of views: 15.")
+]
+WatchOption = Annotated[
+    list[str] | None,
+    Option(metavar="TABLES", help="Tables that a view reads: `id=entries.id,feeds`. May be repeated."),
 ]
 
 
@@ -58,6 +64,7 @@ def attach(
     changed: ChangedOption = None,
     every: EveryOption = None,
     keep: KeepOption = None,
+    watch: WatchOption = None,
     html: Annotated[
         bool | None,
         Option("--html/--no-html", help="Extract texts from HTML, or keep the tags.", show_default=False),
@@ -69,11 +76,16 @@ def attach(
     Triggers note which rows change, and the next `dedup backfill` reads these rows. The view
     `dedup.NAME_marks` shows the marks with the keys of your table.
 
-    If the outlet is only a key of another table, or the text is in several tables, attach a view that joins
-    the tables, with one row for each article. A view has no triggers. A backfill and `dedup worker` compare
-    the view every `--every` minutes, and `dedup sync` compares it at once. With `--changed`, a comparison
-    reads only rows that changed since an hour before the last comparison, because transactions may commit
-    late. Once a day a comparison reads all rows, to find deleted rows.
+    If the outlet is only a key of another table, name the column of the key, and the table and column of the
+    name: `--publication feed_id=feeds.title`. If the text is in several tables, attach a view that joins the
+    tables, with one row for each article. With `--watch`, triggers note changes of the tables that the view
+    reads: `id=entries.id` if the view's key `id` is that of `entries`, `entries.feed_id=feeds.id` for a table
+    to which `entries` refers, or only the name of a table, after whose changes all rows are compared.
+
+    A backfill and `dedup worker` compare a view every `--every` minutes, and `dedup sync` compares it at
+    once. With `--changed`, a comparison reads only rows that changed since an hour before the last
+    comparison, because transactions may commit late. Once a day a comparison reads all rows, to find deleted
+    rows.
 
     If the bodies look like HTML, add `--html`, which needs the extra `html`, or `--no-html`, which keeps the
     tags; otherwise the table is refused.
@@ -82,7 +94,9 @@ def attach(
 
         dedup attach public.articles --id id --text body --title headline --published pub_date
         dedup attach public.entries --id id --text content --html --within user_id
+        dedup attach reader.entries --id id --text content --publication feed_id=feeds.title
         dedup attach cms.posts_read --id id --text body --publication outlet --html --changed updated_at
+        dedup attach cms.posts_read --id id --text body --watch id=posts.id,posts.outlet_id=outlets.id
     """
     columns = _columns(text, title, url, publication, language, published, byline, within)
     with corpus() as dd:
@@ -98,6 +112,7 @@ def attach(
             changed=changed,
             every=every,
             keep=names(keep) or (),
+            watch=names(watch) or (),
             dry_run=dry_run,
         )
     for line in done.told:
@@ -111,6 +126,10 @@ def attach(
     way = f"run `dedup sync {done.name}` before each backfill"
     if done.every is not None:
         way = f"a backfill and `dedup worker` look for changes every {done.every} minutes"
+    if done.watched:
+        also = f", and all rows are compared every {done.every} minutes" if done.every is not None else ""
+        output.say(f"triggers note changes of {', '.join(done.watched)}{also}")
+        return
     output.say(f"the table has no triggers of dedup: {way}")
 
 
@@ -132,6 +151,7 @@ def remap(
     changed: ChangedOption = None,
     every: EveryOption = None,
     keep: KeepOption = None,
+    watch: WatchOption = None,
     dry_run: DryRunOption = False,
 ) -> None:
     """Map an attached table again after its owner changed or replaced it.
@@ -153,6 +173,7 @@ def remap(
             changed=changed,
             every=every,
             keep=names(keep),
+            watch=names(watch),
             dry_run=dry_run,
         )
     if dry_run:

@@ -12,6 +12,8 @@ SELECT EXISTS (
         SELECT id FROM dedup.attachment
         WHERE seen -> 'problems' IS NOT NULL
            OR (seen ->> 'until')::double precision > extract(epoch FROM now()))
+      -- Changes of base tables that name no rows wait after a comparison of all rows.
+      AND (base IS DISTINCT FROM 0 OR attachment_id NOT IN (SELECT id FROM dedup.attachment WHERE rests_until > now()))
     UNION ALL
     -- Attached views that are due to be compared with their articles.
     SELECT FROM dedup.attachment

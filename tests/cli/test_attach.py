@@ -126,9 +126,39 @@ def test_the_transcript_of_a_view_says_what_happens(dedup: Dedup, owner: Owner) 
             assert said in (result.out + result.err, result.err + result.out), command
         exported = dedup("marks", "--kept", "--format", "csv").out
         assert 'published/104,unique,,,,False,"{""topic"": ""culture""}"' in exported
+        (watched,) = [code for kind, code in BLOCKS if kind == "sh" and "cms." in code]
+        assert dedup("detach", "published", "--yes").code == 0
+        told = dedup(*shlex.split(watched)[1:]).err
+        assert "triggers note changes of cms.posts, cms.revisions, cms.outlets, and all rows" in told
+        assert dedup("backfill").code == 0
+        owner.execute("UPDATE cms.outlets SET name = 'Vantage' WHERE id = 1")
+        assert "triggers of" in dedup("attachments").out
+        assert dedup("backfill").code == 0
+        assert "Vantage " in dedup("stories").out
     finally:
         owner.execute("DROP SCHEMA IF EXISTS cms CASCADE")
     assert 1 + len(steps) <= 5, "the view is a command too"
+
+
+def test_a_table_with_keys_of_feeds_is_attached_as_the_page_says(dedup: Dedup, owner: Owner) -> None:
+    (command,) = [code for kind, code in BLOCKS if kind == "sh" and "reader." in code]
+    owner.execute("CREATE SCHEMA reader; CREATE TABLE reader.feeds (id integer PRIMARY KEY, title text)")
+    try:
+        owner.execute(
+            "CREATE TABLE reader.entries (id bigint PRIMARY KEY, title text, content text,"
+            " feed_id bigint NOT NULL REFERENCES reader.feeds)"
+        )
+        owner.execute("INSERT INTO reader.feeds VALUES (1, 'Vantage Wire')")
+        owner.execute("INSERT INTO reader.entries VALUES (17, 'Bridge', %s, 1)", [HARBOUR])
+        assert dedup(*shlex.split(command)[1:]).code == 0
+        assert dedup("backfill").code == 0
+        assert "Vantage Wire" in dedup("show", "entries/17").out
+        assert json.loads(dedup("attachments", "--json").out)["attachments"][0]["bases"] == [
+            {"table": "reader.feeds", "way": "name", "columns": ["id", "title"]}
+        ]
+        assert dedup("detach", "entries", "--yes").code == 0
+    finally:
+        owner.execute("DROP SCHEMA reader CASCADE")
 
 
 def test_the_attached_tables_and_what_waits(dedup: Dedup, owner: Owner) -> None:

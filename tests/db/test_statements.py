@@ -43,6 +43,7 @@ PARTS = {
         ),
         "given": "ARRAY['a/1']",
     },
+    "attach/bases": {"refer": "(SELECT 1) AS done"},
     "attach/copying": {
         "milliseconds": "1000",
         "rows": "(SELECT *, source_id AS original FROM dedup.marked_article)",
