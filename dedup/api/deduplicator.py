@@ -15,7 +15,7 @@ from dedup.base.errors import InputError
 from dedup.base.later import Later
 from dedup.base.machine import BATCH_ARTICLES, ENGINE_NAMES, MAX_BATCH, MAX_WORKERS, MIN_MEMORY, EngineName
 from dedup.base.progress import Progress
-from dedup.base.schema import Initialized
+from dedup.base.schema import DEFAULT, Initialized
 from dedup.base.timeouts import Timeouts, check_seconds
 from dedup.base.verdict import Verdict
 from dedup.db.database import Database, retry
@@ -109,7 +109,8 @@ class Deduplicator(Questions):
 
         Your statements must name the schema of the corpus.
         """
-        return self._database.engine()
+        schemas: dict[str | None, str | None] = {DEFAULT: self._database.schema}
+        return self._database.engine().execution_options(schema_translate_map=schemas)
 
     def submit(self, article: Article, *, timeout: float | None = None) -> Verdict:
         """Store an article, or its new version, and return its verdict.
