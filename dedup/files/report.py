@@ -20,7 +20,7 @@ class Understanding:
     """Facts and counts collected while a file is read; `dataclasses.asdict` gives a form for JSON."""
 
     file: str  # name of the file in messages
-    format: str  # one of FORMATS, but rss, atom or wxr for XML
+    format: str  # one of FORMATS, but rss, atom or wxr for XML; rows for rows that a program gives
     delimiter: str | None = None  # delimiter of CSV
     fields: dict[str, dict[str, int]] = field(default_factory=dict)  # field -> name in file -> record count
     ignored: dict[str, int] = field(default_factory=dict)  # unused top-level name -> number of records
