@@ -6,8 +6,9 @@
         verdict = dd.submit(Article(source_id="a1", text="...", publication="Courier"))
         print(verdict.status, verdict.duplicate_of)
 
-Further modules: `dedup.errors`, `dedup.server` (embedded server), `dedup.worker` and `dedup.metrics`. Extras
-add `dedup.watch`, `dedup.frames`, `dedup.scrapy`, `dedup.spooling` and `dedup.spark`.
+Further modules: `dedup.errors`, `dedup.server` (embedded server), `dedup.tables` (for SQLAlchemy),
+`dedup.worker` and `dedup.metrics`. Extras add `dedup.watch`, `dedup.frames`, `dedup.scrapy`, `dedup.spooling`
+and `dedup.spark`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from dedup import metrics as metrics
     from dedup import operation as operation
     from dedup import server as server
+    from dedup import tables as tables
     from dedup import watch as watch
     from dedup import worker as worker
     from dedup.api.async_deduplicator import AsyncDeduplicator as AsyncDeduplicator
@@ -111,7 +113,7 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 # Submodules that are imported at their first use: `dedup.server.start()` works after `import dedup`.
-_MODULES = ("errors", "frames", "metrics", "operation", "server", "watch", "worker")
+_MODULES = ("errors", "frames", "metrics", "operation", "server", "tables", "watch", "worker")
 
 if not TYPE_CHECKING:
     # Type checkers must not see `__getattr__`: they would accept every name, even a misspelt one.

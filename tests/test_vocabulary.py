@@ -30,7 +30,10 @@ GONE = {
 AT_HOME = {
     "cluster": ("cluster", "spark", "exchange", "deduplicator", "cli/main", "lab", "api"),
     "operation": ("__init__", "operation.py", "serve/openapi", "api/", "cli/operate", "cli/write", "errors"),
-    "judgement": ("judg", "lab", "browse", "pages", "cli", "deduplicator", "store", "api", "explain"),
+    "judgement": (
+        *("judg", "lab", "browse", "pages", "cli", "deduplicator", "store", "api", "explain"),
+        "db/tables",
+    ),
 }
 """Words with one meaning, and the modules whose subject that is."""
 

@@ -13,6 +13,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from dedup.api import checks
 from dedup.api.deduplicator import Deduplicator
+from dedup.base.answer import Answers
 from dedup.base.article import Article
 from dedup.base.errors import ClosedError
 from dedup.base.timeouts import Timeouts
@@ -137,7 +138,7 @@ class AsyncDeduplicator:
         except ExceptionGroup as errors:
             # Raise the first error by itself: `except DedupError` would not catch the ExceptionGroup.
             raise errors.exceptions[0] from None
-        return [verdict for verdict in found if verdict is not None]
+        return Answers(verdict for verdict in found if verdict is not None)
 
     lookup = _threaded(Deduplicator.lookup)
     get = _threaded(Deduplicator.get)

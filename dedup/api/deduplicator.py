@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from dedup.api import checks
 from dedup.api.questions import Questions
 from dedup.base import plugins
+from dedup.base.answer import Answers
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.later import Later
 from dedup.base.machine import BATCH_ARTICLES, ENGINE_NAMES, MAX_BATCH, MAX_WORKERS, MIN_MEMORY, EngineName
 from dedup.base.progress import Progress
-from dedup.base.schema import Initialized
+from dedup.base.schema import DEFAULT, Initialized
 from dedup.base.timeouts import Timeouts, check_seconds
 from dedup.base.verdict import Verdict
 from dedup.db.database import Database, retry
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
     from dedup.extras.coverage.outlets import Outlets
     from dedup.extras.judging.judgements import Judgements
     from dedup.extras.spark.postgres import ImportReport
-    from dedup.files import readers, reading
+    from dedup.files import readers, reading, rows
     from dedup.files import report as reports
+    from dedup.files.rows import ArrowStream
     from dedup.settling import backfill as settling
     from dedup.settling import hook, submit, window
     from dedup.settling.memory import dry_run as dry_runs
@@ -44,7 +46,7 @@ else:
     of_corrections = Later("dedup.api.corrections")
     of_settings = Later("dedup.api.settings")
     readers, reading = Later("dedup.files.readers"), Later("dedup.files.reading")
-    reports = Later("dedup.files.report")
+    reports, rows = Later("dedup.files.report"), Later("dedup.files.rows")
     settling, hook = Later("dedup.settling.backfill"), Later("dedup.settling.hook")
     dry_runs = Later("dedup.settling.memory.dry_run")
     submit, window = Later("dedup.settling.submit"), Later("dedup.settling.window")
@@ -107,9 +109,11 @@ class Deduplicator(Questions):
     def engine(self) -> Engine:
         """Return a SQLAlchemy engine without a connection pool, for libraries such as pandas.
 
-        Your statements must name the schema of the corpus.
+        Text statements must name the schema of the corpus; statements with `dedup.tables` fit every corpus.
+        Tables of yours need their schema too, such as `public`.
         """
-        return self._database.engine()
+        schemas: dict[str | None, str | None] = {DEFAULT: self._database.schema}
+        return self._database.engine().execution_options(schema_translate_map=schemas)
 
     def submit(self, article: Article, *, timeout: float | None = None) -> Verdict:
         """Store an article, or its new version, and return its verdict.
@@ -133,7 +137,7 @@ class Deduplicator(Questions):
         # A list is checked before the first submit, so that nothing is stored if an item is wrong.
         if isinstance(articles, Sequence):
             articles = [checks.article(given) for given in articles]
-        return [self.submit(article, timeout=timeout) for article in articles]
+        return Answers(self.submit(article, timeout=timeout) for article in articles)
 
     def lookup(self, article: Article | str) -> Verdict:
         """Return the verdict that an article, or a bare text, would get; store nothing."""
@@ -141,7 +145,7 @@ class Deduplicator(Questions):
 
     def load(
         self,
-        source: str | Path | Iterable[Article],
+        source: str | Path | Iterable[Article] | Iterable[Mapping[str, Any]] | ArrowStream,
         *,
         rejects: str | Path | None = None,
         progress: Progress | None = None,
@@ -153,7 +157,9 @@ class Deduplicator(Questions):
 
         Args:
             source: path of a file (JSON, CSV, TSV, Parquet, Excel or a feed; also compressed), "-" for stdin,
-                or articles.
+                or articles. With the extra `fsspec` also an address, such as `s3://bucket/news.jsonl`. Or
+                rows: dicts, or, with the extra `frames`, a table of pandas, Polars, Arrow or DuckDB. Rows
+                are read once; if dates are text, the first 500 rows decide how they are read.
             fields: column or key in the file for each field of an article; usual names are recognized anyway.
             format: jsonl, json, csv, tsv, parquet, xlsx or xml, if the name of the file does not show it.
             publication, language: defaults for articles without a publication or language.
@@ -164,7 +170,8 @@ class Deduplicator(Questions):
             encoding: such as cp1252; needed if the file is not UTF-8 and has no byte order mark.
             sheet: name of the Excel sheet; None: the first sheet.
             keep: columns or keys in the file whose values are stored as `Article.kept` and shown with marks.
-            rejects: file for refused records; None: `FILE.rejects.jsonl` in the current folder.
+            rejects: file for refused records; None: `FILE.rejects.jsonl` (`rows.rejects.jsonl` for rows) in
+                the current folder.
             progress: receives the number of bytes of the file, or of articles, that are done.
             stop: called between records; if it returns True, loading ends, and all records read are stored.
             report: report to fill, which you can read even after an error; None: a new report.
@@ -175,12 +182,13 @@ class Deduplicator(Questions):
             DatabaseError: the server refused a statement or went away; earlier batches are stored.
         """
         made = reports.LoadReport() if report is None else report
-        if not isinstance(source, str | Path):
-            loading.load_articles(self._database, source, made, progress=progress, stop=stop)
+        found = source if isinstance(source, str | Path) else rows.find_rows(source)
+        if isinstance(found, Iterable) and not isinstance(found, str):
+            loading.load_articles(self._database, found, made, progress=progress, stop=stop)
             return made
         read = reading.Reading(**options)
-        most, refused = self.settings.max_record_bytes(), rejects or readers.rejects_path(source)
-        given = (self._database, source, read, made)
+        most, refused = self.settings.max_record_bytes(), rejects or readers.rejects_path(found)
+        given = (self._database, found, read, made)
         loading.load_file(*given, max_record_bytes=most, rejects=refused, progress=progress, stop=stop)
         return made
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dedup.api import OpenCorpus, checks, transacted
 from dedup.base import plugins
+from dedup.base.answer import Answers
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.later import Later
@@ -68,7 +69,7 @@ class Questions(OpenCorpus):
         latest (the last correction, else the last article) or its fullest. Raises InputError: another value.
         """
         chosen = checks.representative("representative", representative)
-        return self._transact(stories.find_largest, checks.whole_number("limit", limit, 0), chosen)
+        return Answers(self._transact(stories.find_largest, checks.whole_number("limit", limit, 0), chosen))
 
     def origins(
         self,
@@ -143,7 +144,7 @@ class Questions(OpenCorpus):
         """
         given = checks.optional(checks.text, "since", since)
         checks.whole_number("limit", limit, 1, changes.MOST_CHANGES)
-        return self._transact(changes.changes, given, limit)
+        return Answers(self._transact(changes.changes, given, limit))
 
     def export_corpus(
         self,
@@ -294,7 +295,7 @@ class Questions(OpenCorpus):
         number of articles, at most 40. Raises the errors of `coverage`.
         """
         ask: Callable[..., list[TextSource]] = plugins.needed("corpus", "sources", extra="coverage")
-        return ask(self._database, source_id, text, limit=limit)
+        return Answers(ask(self._database, source_id, text, limit=limit))
 
     def explain(self, a: str, b: str) -> Explanation:
         """Explain the relation of two articles: shared sentences, scores, and the rule that decided.
@@ -309,7 +310,7 @@ class Questions(OpenCorpus):
 
     def runs(self, limit: int = 20) -> list[PastRun]:
         """Return the last runs, the latest first."""
-        return self._transact(runs.load_history, checks.whole_number("limit", limit, 0))
+        return Answers(self._transact(runs.load_history, checks.whole_number("limit", limit, 0)))
 
     status = transacted(overview.overview)
 

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from dedup.base.printable import as_json
+
+_Item = TypeVar("_Item")
 
 
 class Answer:
@@ -24,6 +26,24 @@ class Answer:
     def as_json(self, *, indent: int | None = None) -> str:
         """Return the answer as JSON text, with control and invisible characters escaped."""
         return as_json(self.as_dict(), indent=indent)
+
+    def _repr_html_(self) -> str | None:
+        return _show(self)
+
+
+class Answers(list[_Item]):
+    """List of answers, which a notebook shows as a table."""
+
+    def _repr_html_(self) -> str | None:
+        return _show(self)
+
+
+def _show(answer: object) -> str | None:
+    """Return HTML for a notebook; None without the extra `frames`, so that the notebook shows text."""
+    from dedup.base import plugins  # a program that is no notebook does not need it
+
+    render = plugins.loaded("notebook", "html")
+    return None if render is None else render(answer)
 
 
 def plain(value: Any) -> Any:

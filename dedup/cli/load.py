@@ -44,7 +44,7 @@ RejectsOption = Annotated[
 def load(
     files: Annotated[
         list[str],
-        Argument(metavar="FILE", help="JSON, CSV, Parquet, Excel or a feed, even packed; `-`: stdin."),
+        Argument(metavar="FILE", help="JSON, CSV, Parquet, Excel, a feed, an address; `-`: stdin."),
     ],
     map_: shared.MapOption = None,
     format_: shared.FormatOption = None,
@@ -95,6 +95,9 @@ def load(
     is a feed (RSS, Atom) or an export of WordPress (WXR), and needs the extra `html`; the id is the guid, or
     else the link. If the guid is only a number, the site is put before it. From WordPress, only published
     posts and pages are loaded.
+
+    **Addresses**, such as `https://x.example/news.jsonl.gz` and `s3://bucket/news.parquet`, need the extra
+    `fsspec`. Messages show no login and no query of an address.
 
     **Dates** may have the form in `--date-format`, the form of ISO 8601 or RSS, or the name of a month in any
     language; or be a day number of a spreadsheet, or seconds since 1970. Whether 05/06/2018 is in May or June

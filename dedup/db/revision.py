@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from importlib import resources
 from pathlib import Path
 
@@ -16,6 +18,11 @@ KEPT = (
     *("judgement", "review_pair", "attachment", "outlet"),
 )
 """Tables whose rows cannot be computed again."""
+
+BEFORE_RELEASE = frozenset(f"{number:04}" for number in range(1, 17))
+"""Revisions of schemas that cannot be upgraded."""
+
+_LINK = re.compile(r'^(down_)?revision = (?:"(\w+)"|None)$', re.MULTILINE)
 
 # Columns that the table of articles had before the first release.
 _ONCE_OF_ARTICLES = (
@@ -55,7 +62,8 @@ def refuse_unknown(found: str | None, database: Database) -> None:
     """Raise SchemaError for a schema that is newer than this program, or from before the first release."""
     if found is None or found in revisions():
         return
-    if found > head():
+    # An unknown revision is of a later program: revisions are names, and have no order of their own.
+    if found not in BEFORE_RELEASE:
         raise SchemaError(
             f"{database.location} has the schema of a newer dedup ({found}); upgrade this program"
         )
@@ -79,9 +87,21 @@ def head() -> str:
 
 
 def revisions() -> list[str]:
-    """Return the revisions that this program knows, the oldest first."""
-    names = (path.name for path in (folder() / "versions").glob("[0-9]*.py"))
-    return sorted(name.partition("_")[0] for name in names)
+    """Return the revisions that this program knows, the oldest first: each migration names the one before."""
+    return list(_chain(folder() / "versions"))
+
+
+@cache
+def _chain(versions: Path) -> tuple[str, ...]:
+    # Alembic gives the same order, but importing it and every migration takes long, and each program asks.
+    after: dict[str, str] = {}
+    for path in versions.glob("[!_.]*.py"):
+        own, before = (found[1] for found in sorted(_LINK.findall(path.read_text("utf-8"))))
+        after[before] = own
+    found = [after[""]]
+    while following := after.get(found[-1]):
+        found.append(following)
+    return tuple(found)
 
 
 def folder() -> Path:

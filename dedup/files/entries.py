@@ -222,7 +222,12 @@ def _parse(opening: str, text: str) -> Any:
     from lxml import etree
 
     # `huge_tree` allows long texts. This is safe, since entries have a size limit and no entities expand.
-    safe = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": True}
+    safe: dict[str, Any] = {
+        "resolve_entities": False,
+        "no_network": True,
+        "load_dtd": False,
+        "huge_tree": True,
+    }
     text = paired(re.sub(_CONTROL, "", text))
     try:
         return etree.fromstring(f"{opening}{text}</root>".encode(), etree.XMLParser(**safe))

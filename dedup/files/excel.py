@@ -7,8 +7,10 @@ a date type become dates; dates in text cells are read as in any other file.
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Collection, Iterator
 from datetime import date, datetime, time
 from importlib.util import find_spec
@@ -19,7 +21,7 @@ from typing import Any
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
 from dedup.files.naming import extract_values, find_columns, make_shape
-from dedup.files.packed import open_regular
+from dedup.files.packed import Address, open_regular
 from dedup.files.record import MAX_RECORD_BYTES, Plan, Record, describe_size
 from dedup.files.report import MAX_NAMES, Understanding, shorten
 
@@ -49,6 +51,8 @@ class ExcelSource:
         if find_spec("python_calamine") is None:
             raise InputError(f"{path}: Excel needs python-calamine: run `{installing('xlsx')}`")
         raw, self.bytes_total = open_regular(path, "Excel")
+        if isinstance(path, Address):
+            raw = _copy(raw, path, self.bytes_total)
         program = [sys.executable, "-P", str(Path(__file__).with_name("workbook.py"))]
         with raw:
             self._process = subprocess.Popen(
@@ -131,6 +135,23 @@ class ExcelSource:
             self.bytes_read = self.bytes_total * (at + 1) // total
             row = json.loads(line, object_hook=_parse_cell)
             yield first + at, [_convert_cell(cell) for cell in row] if isinstance(row, list) else row
+
+
+def _copy(raw: Any, path: str, size: int) -> Any:
+    """Return a temporary file with the workbook at an address, since a process can only take over a file."""
+    copied = tempfile.TemporaryFile()  # noqa: SIM115 (the caller closes it)
+    try:
+        with raw:
+            if size > MEMORY_BYTES:
+                raise InputError(f"{path} takes too much memory as Excel; save it as CSV in UTF-8")
+            shutil.copyfileobj(raw, copied)
+        copied.seek(0)
+    except BaseException as error:
+        copied.close()
+        if not isinstance(error, OSError):
+            raise
+        raise InputError(f"{path}: reading failed: {error.strerror}; try again") from None
+    return copied
 
 
 def _parse_cell(cell: dict[str, str]) -> Any:

@@ -89,11 +89,11 @@ def read_jsonl(
             elif isinstance(content, dict):
                 found = extract_object(content, shapes, understood)
                 if isinstance(found, SeveralArticles) and not every_line:
-                    yield from _read_each(number, found.articles, shapes, understood)
+                    yield from read_each(number, found.articles, shapes, understood)
                 else:
                     yield number, line, found
             elif isinstance(content, list) and content and isinstance(content[0], dict) and not every_line:
-                yield from _read_each(number, content, shapes, understood)
+                yield from read_each(number, content, shapes, understood)
             else:
                 yield number, line, f"{what} is not a JSON object"
         if source.truncated:
@@ -103,11 +103,12 @@ def read_jsonl(
     return records()
 
 
-def _read_each(number: int, found: list[Any], shapes: Shapes, understood: Understanding) -> Iterator[Record]:
+def read_each(number: int, found: list[Any], shapes: Shapes, understood: Understanding) -> Iterator[Record]:
+    """Yield a record for each article of a list, all with the number of the line that holds the list."""
     for one in found:
         made = extract_object(one, shapes, understood) if isinstance(one, dict) else "it is not a JSON object"
         if isinstance(made, SeveralArticles):
-            yield from _read_each(number, made.articles, shapes, understood)
+            yield from read_each(number, made.articles, shapes, understood)
         else:
             yield number, None, made
 
@@ -124,9 +125,7 @@ def extract_object(
     """Return the values of an object by field, or the reason to refuse it."""
     hit = content.get("_source")
     if isinstance(hit, dict):  # an Elasticsearch hit, which contains the article
-        if "_id" in content:
-            hit.setdefault("_id", content["_id"])
-        content = hit
+        content = {"_id": content["_id"], **hit} if "_id" in content else hit
     if len(content) > MAX_RECORD_KEYS:
         return f"the record has {len(content):,} keys, the limit is {MAX_RECORD_KEYS:,}"
     shape = shapes.find(content)

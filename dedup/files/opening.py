@@ -16,6 +16,7 @@ from dedup.files.parquet import ParquetSource
 from dedup.files.reading import Reading
 from dedup.files.record import Plan, Record
 from dedup.files.report import Understanding
+from dedup.files.rows import ROWS, GivenRows
 from dedup.files.source import LineSource
 
 # Importing the module for feeds takes 12 ms, other formats 2 ms. So `feeds` is imported only if needed.
@@ -52,14 +53,21 @@ NAMES_SHOWN = 8  # Maximum number of files of an archive that an error lists
 
 
 class OpenedFile:
-    """Records of a file, or of the files of an archive. The records can be read once."""
+    """Records of a file, of the files of an archive, or of a program. The records can be read once."""
 
-    def __init__(self, path: str, reading: Reading, max_record_bytes: int) -> None:
-        self.file = "<stdin>" if path == "-" else path
+    def __init__(self, path: str | GivenRows, reading: Reading, max_record_bytes: int) -> None:
         self._reading, self._bound = reading, max_record_bytes
         self._archive: Archive | None = None
-        self._names = [path]
         self.skipped: list[str] = []  # files of an archive that are not read
+        self._truncated = False  # whether an earlier file of the archive was truncated
+        self.source: Source  # source of the file being read
+        if not isinstance(path, str):
+            self.file, self.format = ROWS, "rows"
+            self._names = [ROWS]
+            self.source = path(max_record_bytes)
+            return
+        self.file = "<stdin>" if path == "-" else path
+        self._names = [path]
         if path.lower().endswith(".zip"):
             self._archive = Archive(path)
         try:
@@ -69,12 +77,11 @@ class OpenedFile:
                 raise InputError(f"{path} is not an Excel file, and has no sheet: leave out --sheet")
             if reading.encoding is not None and (_needs_seeking(self.format) or self.format == "xml"):
                 raise InputError(f"{path} names its own encoding: leave out --encoding")
-            self.source = self._open(self._names[0])  # source of the file being read
+            self.source = self._open(self._names[0])
         except BaseException:
             if self._archive:
                 self._archive.close()
             raise
-        self._truncated = False  # whether an earlier file of the archive was truncated
 
     @property
     def truncated(self) -> bool:

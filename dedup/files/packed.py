@@ -9,6 +9,7 @@ from __future__ import annotations
 import bz2
 import lzma
 import os
+import re
 import stat
 import sys
 import zipfile
@@ -19,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from dedup.base import plugins
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
 
@@ -30,10 +32,38 @@ GZIP_MAGIC = b"\x1f\x8b"
 _MAGIC = {GZIP_MAGIC: "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _ZIP_MAGIC = b"PK\x03\x04"
 
+_ADDRESS = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<host>[^/]*)(?P<name>.*)", re.IGNORECASE | re.DOTALL
+)
+_HOST = re.compile(r"([^:@?#]*|\[[0-9a-fA-F:.]*\])(:\d+)?")
+_QUERY = re.compile("[?#]")
+
 PACKED_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 
 # Maximum size of an xz dictionary: `xz -9` needs 64 MiB, but a forged header may ask for 4 GiB.
 XZ_MEMORY_BYTES = 128 * 1_048_576
+
+
+class Address(str):
+    """Address of a file, such as `s3://bucket/news.jsonl`, without login and query, which may be secret."""
+
+    url: str  # the whole address
+
+
+def find_address(path: str) -> str:
+    """Return the `Address` if a path is the address of a file elsewhere, else the path."""
+    if not (found := _ADDRESS.fullmatch(path)):
+        return path
+    scheme, name = found["scheme"].lower(), found["name"]
+    login, _, host = found["host"].rpartition("@")
+    if scheme in ("http", "https"):  # elsewhere a name may contain these characters
+        name = _QUERY.split(name)[0]
+        host = _QUERY.split(host)[0]
+    if _QUERY.search(login) or not _HOST.fullmatch(host):  # then the host may be a part of a password
+        host, name = "…", f"/{name.rpartition('/')[2]}"
+    made = Address(f"{scheme}://{host}{name}")
+    made.url = path
+    return made
 
 
 class PackedFile:
@@ -242,6 +272,9 @@ class CountingFile:
 
 def open_file(path: str) -> tuple[Any, int | None]:
     """Return an unbuffered file, and its size in bytes (None for a pipe). Raises InputError on failure."""
+    if isinstance(path, Address):
+        opened: tuple[Any, int | None] = plugins.needed("inputs", "address", extra="fsspec")(path.url, path)
+        return opened
     try:
         raw = Path(path).open("rb", buffering=0)  # noqa: SIM115 (the source closes it)
     except FileNotFoundError:

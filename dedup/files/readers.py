@@ -25,6 +25,7 @@ from dedup.base.progress import Progress
 from dedup.files.dates import TIMES, DateColumn, Dates, refuse_many
 from dedup.files.naming import DEFAULT_FIELDS as DEFAULT_FIELDS
 from dedup.files.opening import OpenedFile
+from dedup.files.packed import Address, find_address
 from dedup.files.reading import Reading, ReadingOptions
 from dedup.files.record import (
     KEPT,
@@ -47,6 +48,7 @@ from dedup.files.rejects import Reject as Reject
 from dedup.files.rejects import RejectsFile as RejectsFile
 from dedup.files.rejects import Repair as Repair
 from dedup.files.report import MAX_NAMES, LoadReport, Understanding, shorten
+from dedup.files.rows import ROWS, GivenRows
 from dedup.files.source import UTF8, guess_encoding
 
 Item = Article | Reject | Repair  # What a reader yields
@@ -63,7 +65,7 @@ CUT_CHARACTERS = 32_767  # Length at which Excel cuts off the text of a cell
 
 
 class ArticleReader(Iterator[Item]):
-    """Iterator and context manager for the articles of one file, or of standard input for "-".
+    """Iterator and context manager for the articles of one file, of standard input ("-"), or of a program.
 
     A record without an id gets its url as id, unless an earlier record had a field for ids. `every_line`:
     for callers that give one answer per line of JSONL. Then blank lines become Rejects, ids are required, and
@@ -76,7 +78,7 @@ class ArticleReader(Iterator[Item]):
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | Path | GivenRows,
         reading: Reading,
         max_record_bytes: int = MAX_RECORD_BYTES,
         *,
@@ -90,7 +92,7 @@ class ArticleReader(Iterator[Item]):
         self._fields = reading.fields or {}
         kept = {KEPT + name: name for name in reading.keep}
         self._named = {**self._fields, **kept}
-        wanted = (str(path), reading, max_record_bytes)
+        wanted = (path if callable(path) else find_address(str(path)), reading, max_record_bytes)
         self._opened = OpenedFile(*wanted)
         plan = dict(DEFAULT_FIELDS)
         if self._opened.format == "xml":
@@ -138,14 +140,14 @@ class ArticleReader(Iterator[Item]):
         """Check the names of the first records, and in a pipe also their dates; then yield all records."""
         first: list[Record] = []
         size = 0
-        failed: InputError | MemoryError | None = None
+        failed: Exception | None = None
         try:
             for record in records:
                 first.append(record)
                 size += _measure(record)
                 if len(first) >= FIRST_RECORDS or size >= FIRST_BYTES:
                     break
-        except (InputError, MemoryError) as error:
+        except Exception as error:  # rows of a program may raise anything
             failed = error  # raised below, after the records that were read
         if first and (missing := self.understood.find_unseen(self._named)):
             self._refuse_unseen(len(first), *next(iter(missing.items())))
@@ -314,19 +316,21 @@ def read_articles(
 def try_out(path: str | Path, reading: Reading, *, every_line: bool = False) -> None:
     """Open and close a file, to raise errors before the actual reading."""
     # A pipe is skipped, because it can be read only once.
-    if str(path) != "-" and (Path(path).is_file() or not Path(path).exists()):
+    whole = isinstance(find_address(str(path)), Address) or Path(path).is_file() or not Path(path).exists()
+    if str(path) != "-" and whole:
         ArticleReader(path, reading, every_line=every_line).close()
 
 
-def rejects_path(source: str | Path) -> Path:
+def rejects_path(source: str | Path | GivenRows) -> Path:
     """Return the default path of the rejects file, in the current folder."""
-    name = "stdin" if str(source) == "-" else Path(source).name
+    file = ROWS if callable(source) else find_address(str(source))
+    name = {"-": "stdin", ROWS: "rows"}.get(file, Path(file).name)
     kept = os.fsdecode(os.fsencode(name)[:NAME_BYTES])
     return Path(f"{kept}.rejects.jsonl")
 
 
 def read_file(
-    path: str | Path,
+    path: str | Path | GivenRows,
     reading: Reading,
     report: LoadReport,
     *,
@@ -337,7 +341,8 @@ def read_file(
 ) -> Iterator[Article]:
     """Yield the articles. Count Rejects and Repairs in `report`, and write them to the file `rejects`."""
     with ArticleReader(path, reading, max_record_bytes) as reader, ExitStack() as stack:
-        refused = stack.enter_context(RejectsFile(rejects, source=path)) if rejects is not None else None
+        read = None if callable(path) else path
+        refused = stack.enter_context(RejectsFile(rejects, source=read)) if rejects is not None else None
         stack.callback(lambda: setattr(report, "truncated", reader.truncated))
         report.file, report.understood = reader.file, reader.understood
         reader.stop = stop

@@ -99,8 +99,13 @@ def describe_size(length: int, most: int) -> str:
 
 
 def format_row(found: dict[str, Any]) -> str:
-    """Return a row of Parquet or Excel as JSON for the rejects file."""
-    return json.dumps(found, default=lambda value: "(cannot be read)" if value is UNREADABLE else str(value))
+    """Return a row of a table, or a dict, as JSON for the rejects file."""
+    try:
+        return json.dumps(
+            found, default=lambda value: "(cannot be read)" if value is UNREADABLE else str(value)
+        )
+    except (TypeError, ValueError, RecursionError):  # a dict of a program may hold anything, even itself
+        return json.dumps(dict.fromkeys(found, "(cannot be shown)"))
 
 
 Flaw = tuple[str, str, str]  # Name of a repaired field, reason, and beginning of the bad value

@@ -21,7 +21,7 @@ class Understanding:
 
     Attributes:
         file: name of the file in messages.
-        format: one of FORMATS, but rss, atom or wxr for XML.
+        format: one of FORMATS, but rss, atom or wxr for XML; rows for rows that a program gives.
         delimiter: delimiter of CSV.
         fields: number of records by field of the article, and by name in the file.
         ignored: number of records by unused top-level name.

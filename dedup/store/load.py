@@ -5,7 +5,7 @@ If the file or the program fails, the articles before the error stay stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,6 +19,7 @@ from dedup.files.readers import read_file
 from dedup.files.reading import Reading
 from dedup.files.record import MAX_RECORD_BYTES
 from dedup.files.report import LoadReport
+from dedup.files.rows import GivenRows
 from dedup.store import articles
 from dedup.store.articles import LoadCounts
 
@@ -43,7 +44,7 @@ class LoadPreview(Answer):
 
 def load_file(
     database: Database,
-    path: str | Path,
+    path: str | Path | GivenRows,
     reading: Reading,
     report: LoadReport,
     *,
@@ -52,11 +53,10 @@ def load_file(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Store the articles of a file; for the arguments see `read_file`.
+    """Store the articles of a file, or of rows that a program gives; for the arguments see `read_file`.
 
     Raises InputError: the file cannot be read to its end; DatabaseError: the server failed.
     """
-    batch = _Batch(database, report)
     found = read_file(
         path,
         reading,
@@ -66,17 +66,11 @@ def load_file(
         progress=progress or SilentProgress(),
         stop=stop,
     )
-    try:
-        for article in found:
-            batch.add(article)
-        batch.store()
-    except (InputError, MemoryError):  # raised by reading
-        batch.store()
-        raise
+    _store_each(database, found, report)
 
 
 def preview_file(
-    path: str | Path,
+    path: str | Path | GivenRows,
     reading: Reading,
     *,
     progress: Progress | None = None,
@@ -102,22 +96,33 @@ def load_articles(
     """Store the articles that a program gives. After an error of `given`, earlier articles stay stored."""
     shown = progress or SilentProgress()
     shown.start("loading", len(given) if isinstance(given, Sequence) else None)
-    batch, source = _Batch(database, report), iter(given)
+
+    def checked() -> Iterator[Article]:
+        for article in given:
+            if not isinstance(article, Article):
+                kind = type(article).__name__
+                raise InputError(f"load takes a path, articles, dicts or a table, not {kind}")
+            if stop():
+                report.stopped = True
+                return
+            yield article
+            shown.advance(1)
+
+    _store_each(database, checked(), report)
+
+
+def _store_each(database: Database, found: Iterator[Article], report: LoadReport) -> None:
+    """Store articles in batches; after an error of `found`, also the last, incomplete batch."""
+    batch = _Batch(database, report)
     while True:
         try:
-            article = next(source)
-            if not isinstance(article, Article):
-                raise InputError(f"load takes a file path or Article objects, not {type(article).__name__}")
-        except StopIteration:
-            break
-        except Exception:  # raised by the source, not by the database
+            article = next(found, None)
+        except Exception:  # raised by reading, not by the database
             batch.store()
             raise
-        if stop():
-            report.stopped = True
+        if article is None:
             break
         batch.add(article)
-        shown.advance(1)
     batch.store()
 
 

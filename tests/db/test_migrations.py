@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import count
+from pathlib import Path
 
 import pytest
 from alembic import command
@@ -206,20 +208,33 @@ def test_whoever_finds_no_schema_lets_go_of_the_database(
 
 
 def test_the_revisions_are_those_that_alembic_finds() -> None:
-    # The revisions are known by the names of files, so that a submit need not load Alembic.
+    # The revisions are read from the files, so that a submit need not load Alembic.
     scripts = ScriptDirectory.from_config(migrate.configuration())
     found = [script.revision for script in scripts.walk_revisions()]
     assert revision.revisions() == found[::-1]
     assert revision.head() == scripts.get_current_head()
 
 
+def test_revisions_are_names_whose_order_the_files_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "versions").mkdir()
+    for own, before in (("9999", None), ("10000", "9999"), ("0a1b", "10000")):
+        written = f'revision = "{own}"\ndown_revision = {before and json.dumps(before)}\n'
+        (tmp_path / "versions" / f"{own}_step.py").write_text(written, "utf-8")
+    monkeypatch.setattr(revision, "folder", lambda: tmp_path)
+    assert revision.revisions() == ["9999", "10000", "0a1b"]
+    assert revision.head() == "0a1b"
+
+
 def test_a_schema_newer_than_the_program_is_refused(fresh: Database) -> None:
     opening.initialize(fresh)
-    with fresh.transaction() as cursor:
-        cursor.execute("UPDATE dedup.alembic_version SET version_num = '9999'")
-    for step in (opening.prepare, opening.initialize):
-        with pytest.raises(SchemaError, match="newer dedup"):
-            step(fresh)
+    for later in ("9999", "0017b"):  # unknown, even if the text is before that of a known revision
+        with fresh.transaction() as cursor:
+            cursor.execute("UPDATE dedup.alembic_version SET version_num = %s", [later])
+        for step in (opening.prepare, opening.initialize):
+            with pytest.raises(SchemaError, match="newer dedup"):
+                step(fresh)
 
 
 def test_a_schema_from_before_the_first_release_is_refused_and_left_alone(fresh: Database) -> None:

@@ -79,8 +79,8 @@ def test_the_wheel_describes_itself(wheel: Path) -> None:
     assert metadata["License-File"] == "LICENSE"
     assert metadata["Author"] == "The dedup project"
     assert set(metadata.get_all("Provides-Extra", [])) == {
-        "all", "browse", "embedded", "frames", "html", "lab", "mcp", "metrics", "notebook", "parquet",
-        "scrapy", "serve", "spark", "watch", "xlsx", "zstd",
+        "all", "browse", "embedded", "frames", "fsspec", "html", "lab", "mcp", "metrics", "notebook",
+        "parquet", "scrapy", "serve", "spark", "watch", "xlsx", "zstd",
     }  # fmt: skip
     assert set(metadata.get_all("Classifier", [])) <= classifiers
     assert str(metadata.get_payload()).startswith("# dedup")

@@ -4,6 +4,7 @@
 
     stories = frames.stories()                  # a pyarrow.Table, of the corpus that `Deduplicator()` opens
     stories.to_pandas().nlargest(10, "copies")  # Polars: pl.from_arrow(stories); DuckDB: FROM stories
+    frames.figures.status(frames.marks()).plot()  # numbers with their chart; the extra `notebook`
 
 Rows come in the order in which articles were stored, and show the corpus as of one moment. Rows come from
 views only, so a role with `dedup grant --analyst` may read them. Nothing is changed.
@@ -23,10 +24,10 @@ from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
 from dedup.base.times import Time
 from dedup.base.verdict import Representative
-from dedup.extras.frames import columns
+from dedup.extras.frames import columns, figures
 from dedup.extras.frames.columns import TABLE_NAMES, TableName
 
-__all__ = ["additions", "duplicates", "marks", "matches", "reader", "stories"]
+__all__ = ["additions", "duplicates", "figures", "marks", "matches", "reader", "stories"]
 
 
 def stories(

@@ -22,8 +22,8 @@ from dedup.base.errors import InputError
 from dedup.base.settings import Settings
 from dedup.base.times import from_microseconds, microseconds
 from dedup.extras.spark.exchange import text_digest
+from dedup.files.arrow import convert_column
 from dedup.files.naming import RecordShape, extract_values
-from dedup.files.parquet import convert_column
 from dedup.files.record import describe_size, find_unreadable, find_usable_id, make_article
 from dedup.files.report import Understanding
 from dedup.rules.marks import order_key

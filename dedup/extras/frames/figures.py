@@ -1,0 +1,224 @@
+"""Numbers about a corpus, each with its chart: `frames.figures.copying(duplicates).plot()`.
+
+The functions take the tables of `dedup.frames`, and `month` the panel of `dedup export panel` as a pandas
+DataFrame. The extra `notebook` has the packages. Articles whose time of publication is unknown are in no
+period, and copies whose order is unknown have no delay (docs/semantics.md, section 7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from dedup.base.extras import of_extra
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+
+SHOWN = 15  # Number of outlets for which a chart has room
+DAYS, WEEKS = 90, 730  # Longest spans of days that are drawn by day, and by week
+DELAY_HOURS = 48  # Longer delays are drawn as this delay
+
+Draw = Callable[["DataFrame", "Axes"], None]
+
+
+@dataclass(frozen=True)
+class CorpusFigures:
+    """Numbers with their chart. A notebook shows the numbers; `plot` draws the chart."""
+
+    title: str
+    table: DataFrame
+    _draw: Draw = field(repr=False)
+    _drawn: DataFrame | None = field(default=None, repr=False)  # numbers in the chart; None: the table
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the chart, by default into a new figure; return its axes, empty if there are no numbers.
+
+        Names in Chinese, Japanese or Korean need a font: `plt.rcParams["font.family"] = "Noto Sans CJK JP"`.
+        Raises ImportError: matplotlib is missing; the message names the command that installs it.
+        """
+        with of_extra("plot", "notebook"):
+            import matplotlib.pyplot as plt
+        if ax is None:
+            ax = plt.figure(layout="constrained").add_subplot()  # long names have room
+        ax.set_title(self.title)
+        drawn = self.table if self._drawn is None else self._drawn
+        if len(drawn):
+            self._draw(drawn, ax)
+        for text in (*ax.get_xticklabels(), *ax.get_yticklabels(), ax.title):
+            text.set_parse_math(False)  # a dollar in a name is no formula
+        return ax
+
+    def _repr_html_(self) -> str | None:
+        shown: Any = self.table
+        html: str | None = shown._repr_html_()  # pandas escapes names
+        return html
+
+
+def status(marks: pa.Table) -> CorpusFigures:
+    """Return the number of articles by status."""
+    counts = _pandas(marks, "status")["status"].value_counts()
+    return CorpusFigures("Articles by status", counts[counts > 0].to_frame("articles"), _bars("articles"))
+
+
+def over_time(marks: pa.Table) -> CorpusFigures:
+    """Return originals and duplicates by day, or by week or month where days would be too many to see."""
+    pd = _import_pandas()
+    times = _pandas(marks, "published_at", "status")
+    usual = times["published_at"].quantile([0.01, 0.99], interpolation="nearest")
+    # A wrong year would leave no room for the others.
+    times = times[times["published_at"].between(*usual)]
+    time = times["published_at"]
+    span = (time.max() - time.min()).days if len(time) else 0
+    every, width = ("D", 0.9) if span <= DAYS else ("W", 6.5) if span <= WEEKS else ("M", 28)
+    periods = time.dt.tz_localize(None).dt.to_period(every).rename("period")
+    kinds = (times["status"] == "duplicate").map({False: "originals", True: "duplicates"})
+    table = pd.crosstab(periods, kinds).reindex(columns=["originals", "duplicates"], fill_value=0)
+
+    def draw(counts: DataFrame, ax: Axes) -> None:
+        periods: Any = counts.index
+        starts, below = periods.to_timestamp(), counts.iloc[:, 0] * 0
+        for name in counts.columns:
+            ax.bar(starts, counts[name], width, below, align="edge", label=name)
+            below = below + counts[name]
+        ax.tick_params(axis="x", rotation=30)
+        ax.legend()
+
+    return CorpusFigures("Articles over time", table, draw)
+
+
+def copying(duplicates: pa.Table) -> CorpusFigures:
+    """Return how often each outlet (rows) copied each outlet (columns), as far as times tell."""
+    pd = _import_pandas()
+    found = _pandas(duplicates, "publication", "original_publication", "delay_seconds")
+    later = found[found["delay_seconds"] > 0]
+    pairs = pd.crosstab(later["publication"], later["original_publication"])
+    rows = pairs.sum(axis="columns").nlargest(SHOWN).index
+    columns = pairs.sum().nlargest(SHOWN).index
+
+    def draw(counts: DataFrame, ax: Axes) -> None:
+        image = ax.imshow(counts, cmap="Blues")
+        ax.set_xticks(range(len(columns)), columns, rotation=45, ha="right")
+        ax.set_yticks(range(len(rows)), rows)
+        ax.figure.colorbar(image, ax=ax, label="duplicates")
+
+    return CorpusFigures("Who copies whom", pairs, draw, pairs.loc[rows, columns])
+
+
+def delays(duplicates: pa.Table) -> CorpusFigures:
+    """Return after how many hours each copy appeared; whole days after a date without an hour."""
+    hours = _pandas(duplicates, "delay_seconds").dropna() / 3600
+    hours.columns = ["hours"]
+
+    def draw(found: DataFrame, ax: Axes) -> None:
+        ax.hist(found["hours"], bins=DELAY_HOURS)
+        ax.set_xlabel(f"hours; longer delays at {DELAY_HOURS}")
+        ax.set_ylabel("copies")
+
+    return CorpusFigures("Delay of copies", hours, draw, hours.clip(upper=DELAY_HOURS))
+
+
+def began(marks: pa.Table, stories: pa.Table) -> CorpusFigures:
+    """Return the share of the stories with copies that each outlet began, if their first article is known."""
+    printed = _pandas(stories, "source_id", "copies")
+    taken = printed[printed["copies"] > 0]["source_id"]
+    marked = _pandas(marks, "publication", "story_source_id", "was_first")
+    first = marked[marked["was_first"].eq(True) & marked["story_source_id"].isin(taken)]["publication"]
+    shares = 100 * first.cat.remove_unused_categories().value_counts(normalize=True)
+    unit = "percent of these stories"
+    table = shares.to_frame(unit)
+    return CorpusFigures("Who began the stories that others took up", table, _bars(unit), table.head(SHOWN))
+
+
+def originals(marks: pa.Table) -> CorpusFigures:
+    """Return how much of each outlet is original, in percent, as far as this corpus knows.
+
+    The text of an agency is original at the agency only. If times do not tell which article of a story was
+    first, each may be original: then the share is between `known` and `known` + `unknown`.
+    """
+    pd = _import_pandas()
+    marked = _pandas(marks, "publication", "status", "was_first", "credits")
+    marked = marked[marked["status"].isin(["unique", "similar", "duplicate"])]
+    own = [outlet in by or not len(by) for outlet, by in marked[["publication", "credits"]].to_numpy()]
+    first = marked["was_first"].astype(object).where(pd.Series(own, marked.index, dtype=bool), other=False)
+    table = (
+        marked.assign(known=100.0 * first.eq(True), unknown=100.0 * first.isna())
+        .groupby("publication", observed=True)
+        .agg(articles=("status", "size"), known=("known", "mean"), unknown=("unknown", "mean"))
+        .sort_values("articles", ascending=False)
+    )
+    drawn = table.head(SHOWN).sort_values("known", ascending=False)[["known", "unknown"]]
+    return CorpusFigures("Original reporting", table, _bars("percent of the outlet's articles"), drawn)
+
+
+def added(additions: pa.Table) -> CorpusFigures:
+    """Return the copies of each outlet that add nothing, and of which over a fifth is new, in percent.
+
+    Copies within an outlet do not count. Run `dedup sentences` first.
+    """
+    found = _pandas(
+        additions, "publication", "original_publication", "adds_nothing", "share_in_original", "words"
+    )
+    others = found[found["publication"].astype(object) != found["original_publication"].astype(object)]
+    table = (
+        others.assign(
+            nothing=100.0 * others["adds_nothing"].astype(float),
+            fifth=100.0 * (others["share_in_original"] < 0.8),
+        )
+        .groupby("publication", observed=True)
+        .agg(copies=("words", "size"), nothing=("nothing", "mean"), fifth=("fifth", "mean"))
+        .sort_values("copies", ascending=False)
+    )
+    drawn = table.head(SHOWN)[["nothing"]]
+    unit = "percent of the outlet's copies"
+    return CorpusFigures("Copies that add nothing to their original", table, _bars(unit), drawn)
+
+
+def diversity(panel: DataFrame) -> CorpusFigures:
+    """Return the effective number of origins of the five largest outlets by month, from the panel."""
+    known = panel.dropna(subset=["month", "outlet"])
+    most = known.groupby("outlet")["articles"].sum().astype(int).nlargest(5).index
+    table = known[known["outlet"].isin(most)].pivot(index="month", columns="outlet", values="diversity")
+
+    def draw(found: DataFrame, ax: Axes) -> None:
+        for name in found.columns:
+            ax.plot(found.index, found[name], marker=".", label=name)
+        ax.set_ylabel("effective number of origins")
+        for text in ax.legend().get_texts():
+            text.set_parse_math(False)
+
+    return CorpusFigures("Diversity of origins", table, draw)
+
+
+def _bars(unit: str) -> Draw:
+    """Return a function that draws a bar per row, of the columns one after the other."""
+
+    def draw(found: DataFrame, ax: Axes) -> None:
+        names = [str(name) for name in found.index]
+        left: Any = 0
+        for column in found.columns:
+            ax.barh(range(len(names)), found[column], 0.8, left, label=column)
+            left = left + found[column]
+        ax.set_yticks(range(len(names)), names)
+        ax.invert_yaxis()
+        ax.set_xlabel(unit)
+        if len(found.columns) > 1:
+            ax.legend()
+
+    return draw
+
+
+def _pandas(table: pa.Table, *columns: str) -> DataFrame:
+    _import_pandas()
+    found: DataFrame = table.select(columns).to_pandas()
+    return found
+
+
+def _import_pandas() -> Any:
+    with of_extra("frames.figures", "notebook"):
+        import pandas as pd
+    return pd
