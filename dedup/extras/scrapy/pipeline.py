@@ -42,8 +42,8 @@ THREADS = 4  # All settling needs the same lock, so more threads would only wait
 class Options:
     """The options of the pipeline; comments give the names of the Scrapy settings."""
 
-    url: str | None = None  # DEDUP_DATABASE_URL; default: the environment variable with this name
-    schema: str | None = None  # DEDUP_SCHEMA; default: the environment variable with this name
+    url: str | None = None  # DEDUP_DATABASE_URL; default: as for `Deduplicator`
+    schema: str | None = None  # DEDUP_SCHEMA; default: as for `Deduplicator`
     # DEDUP_FIELDS: article field -> item field; by default, both have the same name. The id of an item
     # without a `source_id` is its `url`.
     fields: Mapping[str, str] = field(default_factory=dict)
