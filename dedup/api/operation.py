@@ -30,7 +30,7 @@ __all__ = ["Contents", "Operation", "Role", "printed_schema", "who_may"]
 def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
     """Return the statements that make or upgrade the schema, as one transaction for psql; run nothing.
 
-    Return "" if there is nothing to do. If neither `url` nor an address is configured, no connection is
+    Return "" if there is nothing to do. If no `url` is given and no address is configured, no connection is
     made, and the statements make the whole schema. Raises SchemaError: the schema is newer than this program.
     """
     if not url and not config.address():
