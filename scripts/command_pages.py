@@ -22,15 +22,14 @@ from typing import Any, Literal, get_args, get_origin
 
 import typer
 
-from dedup.base.html import EXTRACTOR_VARIABLE
-from dedup.base.schema import DEFAULT, VARIABLE
-from dedup.base.timeouts import VARIABLE_PREFIX, Timeouts
+from dedup.base import config
+from dedup.base.schema import DEFAULT
+from dedup.base.timeouts import Timeouts
 from dedup.cli.main import FAILED, INTERRUPTED, WRONG_USAGE, app
 from dedup.cli.main import program as every_command
 from dedup.cli.read import DIFFERENT
 from dedup.cli.signals import STOPPING
 from dedup.cli.start import LISTING, WIDTH
-from dedup.db.database import URL_VARIABLE
 
 PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
 
@@ -200,28 +199,39 @@ def _variables() -> str:
     seconds = dict(re.findall(r"^ {4}(\w+): ((?:.|\n {8})+)", cleandoc(Timeouts.__doc__ or ""), re.MULTILINE))
     rows = [
         (
-            _code([URL_VARIABLE]),
+            _code([config.URL_VARIABLE]),
             "the embedded server",
-            "URL of the database, for SQLAlchemy or libpq. Unset: an embedded PostgreSQL, started if needed.",
+            "URL of the database, for SQLAlchemy or libpq. Unset: an embedded PostgreSQL, started if needed."
+            " `--database` overrules it.",
         ),
         (
-            _code([VARIABLE]),
+            _code([config.SECRET_VARIABLE]),
+            "",
+            "Path of a file with that URL, as Docker and Kubernetes make of secrets; instead of the URL.",
+        ),
+        (
+            _code([config.SCHEMA_VARIABLE]),
             _code([DEFAULT]),
             "The schema of the corpus, if a database has several; `--schema` overrules it.",
         ),
         (
-            _code(["DEDUP_HOME"]),
+            _code([config.CONFIG_VARIABLE, "XDG_CONFIG_HOME"]),
+            "",
+            f"The [file {config.FILE_NAME}](operate.md#configuration); the folder that replaces `~/.config`.",
+        ),
+        (
+            _code([config.HOME_VARIABLE]),
             "your user data folder",
             f"The folder of the embedded server and its data; `{PROGRAM} db status` shows it.",
         ),
         (
-            _code([EXTRACTOR_VARIABLE]),
+            _code([config.EXTRACTOR_VARIABLE]),
             "trafilatura",
             "Name of the plug-in that extracts the text of an article from HTML.",
         ),
         *(
             (
-                _code([VARIABLE_PREFIX + item.name.upper()]),
+                _code([config.TIMEOUT_PREFIX + item.name.upper()]),
                 _code([f"{item.default:g}"]),
                 f"Seconds: {' '.join(seconds[item.name].split())}",
             )

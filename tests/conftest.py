@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, settings
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from dedup.base import plugins
+from dedup.base import config, plugins
 from dedup.base.schema import VARIABLE
 from dedup.db import embedded
 from dedup.db.database import Database, conninfo
@@ -33,6 +33,9 @@ from tests import long
 
 TEST_URL_VARIABLE = "DEDUP_TEST_DATABASE_URL"
 
+# The configuration of the user who runs the tests must not matter.
+os.environ[config.CONFIG_VARIABLE] = os.devnull
+os.environ.pop(config.SECRET_VARIABLE, None)
 os.environ.pop(VARIABLE, None)
 if TEST_SCHEMA := os.environ.get("DEDUP_TEST_SCHEMA"):
     os.environ[VARIABLE] = TEST_SCHEMA

@@ -67,11 +67,12 @@ class Deduplicator(Questions):
     A forked process opens new connections. Use `AsyncDeduplicator` with asyncio.
 
     Args:
-        url: address of the database, in SQLAlchemy or libpq form. None: the address in `DEDUP_DATABASE_URL`,
-            else the embedded server, in which a missing schema is created.
-        schema: schema of the corpus. None: the name in `DEDUP_SCHEMA`, else `dedup`. A database may hold
-            several corpora, which are independent of each other.
-        timeouts: maximum times to wait. None: variables such as `DEDUP_TIMEOUT_HOOK`, else the defaults.
+        url: address of the database, in SQLAlchemy or libpq form. None: the address in `DEDUP_DATABASE_URL`
+            or `dedup.toml`, else the embedded server, in which a missing schema is created.
+        schema: schema of the corpus. None: the name in `DEDUP_SCHEMA` or `dedup.toml`, else `dedup`. A
+            database may hold several corpora, which are independent of each other.
+        timeouts: maximum times to wait. None: as in variables such as `DEDUP_TIMEOUT_HOOK` or in
+            `dedup.toml`, else the defaults.
 
     Raises:
         InputError: the name of the schema is not allowed.

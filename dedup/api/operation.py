@@ -8,17 +8,17 @@ The role that connects must own the schema.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import partial
 
 from dedup.api import OpenCorpus
+from dedup.base import config
 from dedup.base.errors import DedupError, InputError
 from dedup.base.progress import Progress
 from dedup.base.schema import chosen, program
 from dedup.base.timeouts import Timeouts
 from dedup.db import revision, roles
-from dedup.db.database import URL_VARIABLE, Cursor, Database, run_locked
+from dedup.db.database import Cursor, Database, run_locked
 from dedup.db.rendering import write_out
 from dedup.db.roles import Role
 from dedup.store import changes, opening, removal, word_counts, word_index
@@ -30,11 +30,10 @@ __all__ = ["Contents", "Operation", "Role", "printed_schema", "who_may"]
 def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
     """Return the statements that make or upgrade the schema, as one transaction for psql; run nothing.
 
-    Return "" if there is nothing to do. If neither `url` nor `DEDUP_DATABASE_URL` is given, no connection is
+    Return "" if there is nothing to do. If no `url` is given and no address is configured, no connection is
     made, and the statements make the whole schema. Raises SchemaError: the schema is newer than this program.
     """
-    url = url or os.environ.get(URL_VARIABLE)
-    if not url:
+    if not url and not config.address():
         return opening.write_script(None, chosen(schema))
     with Operation(url, schema=schema) as owner:
         before = owner._transact(revision.current)
@@ -43,9 +42,9 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
 
 
 def who_may(task: str, allowed: Sequence[Role], url: str | None = None) -> str | None:
-    """Return a sentence: which kinds of role may do a task that was refused, and which command grants them.
+    """Return a sentence: the kinds of role that may do a refused task, and how to become one of them.
 
-    Return None if no right is missing or the database does not answer. `task`: the task in words.
+    Return None if no kind of role helps, or the database does not answer. `task`: the task in words.
     `allowed`: kinds of role that may do it, fewest rights first; empty if only the owner may.
     """
     # The advice is part of an error message, which must appear even if the database does not answer now.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
-from dedup.db.database import URL_VARIABLE, location, safe_address
+from dedup.base import config
+from dedup.db.database import conninfo, location, safe_address
 from dedup.db.embedded import ServerStatus, start, status, stop
 from dedup.db.postgres import program
 from dedup.db.server_upgrade import ServerUpgrade, remove_old, upgrade
@@ -28,24 +27,24 @@ __all__ = [
 
 
 def other_database() -> str | None:
-    """Return the database of `DEDUP_DATABASE_URL`, for messages; None if the embedded server is used.
+    """Return the configured database, for messages; None if the embedded server is used.
 
-    Raises InputError: the variable holds no address.
+    Raises InputError: the address is invalid, or cannot be read.
     """
-    given = os.environ.get(URL_VARIABLE)
-    return location(given) if given else None
+    found = config.address()
+    return location(conninfo(found.value, found.source)) if found else None
 
 
 def address() -> str | None:
-    """Return `DEDUP_DATABASE_URL` in libpq form; None if the address is missing or contains a password."""
+    """Return the configured address in libpq form; None if it is missing or contains a password."""
     # The address becomes an argument of psql, and every user of the machine can read arguments.
-    given = os.environ.get(URL_VARIABLE)
-    return given and safe_address(given)
+    found = config.address()
+    return safe_address(found.value) if found else None
 
 
 def will_start() -> bool:
     """Return True if a `Deduplicator` without an address would start the server."""
-    return not os.environ.get(URL_VARIABLE) and not status().running
+    return not config.address() and not status().running
 
 
 def client() -> list[str]:

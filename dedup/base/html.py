@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html as entities
 import logging
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -12,11 +11,10 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from dedup.base import plugins
+from dedup.base import config, plugins
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
 
-EXTRACTOR_VARIABLE = "DEDUP_EXTRACTOR"
 # The longest news pages that we saw have 2,000,000 characters, mostly scripts.
 MAX_HTML_CHARACTERS = 5_000_000
 # A news page has 500 to 5,000 tags. Tags after this maximum are dropped; their text is kept.
@@ -155,12 +153,13 @@ def take_out(found: dict[str, Any], page: str | None) -> None:
 
 def need_extractor() -> Callable[[str], Any]:
     """Return the function that extracts the text of a page. Raises InputError: no extractor is installed."""
-    if name := os.environ.get(EXTRACTOR_VARIABLE):
+    if choice := config.find("extractor"):
+        name = choice.value
         found: Callable[[str], Any] | None = plugins.loaded("extractors", name)
         if found:
             return found
         known = ", ".join(plugins.declared("extractors")) or "none"
-        raise InputError(f"{EXTRACTOR_VARIABLE} is {name}, but no plug-in has this extractor; known: {known}")
+        raise InputError(f"{choice.source} is {name}, but no plug-in has this extractor; known: {known}")
     try:
         import trafilatura
     except ImportError:

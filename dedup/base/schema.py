@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from dedup.base import config
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 
 DEFAULT = "dedup"
-VARIABLE = "DEDUP_SCHEMA"  # Environment variable with the schema; unset or empty means `DEFAULT`
+VARIABLE = config.SCHEMA_VARIABLE  # Unset or empty, and no schema in dedup.toml, means `DEFAULT`
 
 # Postgres cuts names at 63 bytes. A trigger's name adds up to 23 bytes: `SCHEMA_123456789_marks_update`.
 MAX_BYTES = 40
@@ -41,8 +41,11 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 def chosen(given: str | None = None) -> str:
-    """Return the schema: `given`, else `DEDUP_SCHEMA`, else `DEFAULT`. Raises InputError: a bad name."""
-    name = os.environ.get(VARIABLE) or DEFAULT if given is None else given
+    """Return the schema: `given`, else the configured one, else `DEFAULT`. Raises InputError: a bad name."""
+    name = given
+    if name is None:
+        choice = config.find("schema")
+        name = choice.value if choice else DEFAULT
     if not isinstance(name, str):
         raise InputError(f"the name of a schema must be a string, not {type(name).__name__}")
     fits = _NAME.fullmatch(name) and len(name) <= MAX_BYTES and not name.startswith("pg_")

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Self
 
 from dedup.base.errors import InputError
-
-VARIABLE_PREFIX = "DEDUP_TIMEOUT_"
 
 LONGEST = 24 * 86_400.0  # Seconds in 24 days; Postgres stores milliseconds in 31 bits, at most 24.8 days
 
@@ -36,20 +31,6 @@ class Timeouts:
     def __post_init__(self) -> None:
         for item in fields(self):
             check_seconds(f"the timeout {item.name}", getattr(self, item.name))
-
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
-        """Return the defaults, replaced by variables such as `DEDUP_TIMEOUT_CONNECT`. Raises InputError."""
-        environment = os.environ if environment is None else environment
-        given: dict[str, float] = {}
-        for item in fields(cls):
-            name = VARIABLE_PREFIX + item.name.upper()
-            if text := environment.get(name, "").strip():
-                try:
-                    given[item.name] = float(text)
-                except ValueError:
-                    raise InputError(f"{name} must be a number of seconds, not {text!r}") from None
-        return cls(**given)
 
 
 def check_seconds(name: str, value: float) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-import typer
 from typer import Argument
 
 VARIABLE = "_DEDUP_COMPLETE"  # Set by the script when you press Tab, for example to `complete_bash`
@@ -28,14 +27,14 @@ def completion(
     print(get_completion_script(prog_name="dedup", complete_var=VARIABLE, shell=shell))
 
 
-def answer(app: typer.Typer) -> int:
+def answer(program: Any) -> int:
     """Print completions on stdout; return the exit code that the shell's script expects."""
     from typer.completion import get_completion_inspect_parameters
 
     # This call has a side effect: it registers the shells with Typer.
     get_completion_inspect_parameters()
     try:
-        app([], prog_name="dedup", complete_var=VARIABLE, standalone_mode=False)
+        program([], prog_name="dedup", complete_var=VARIABLE, standalone_mode=False)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     return 0

@@ -17,13 +17,14 @@ import typer
 from typer import Option
 
 import dedup
-from dedup.base import plugins
+from dedup.base import config, plugins
 from dedup.base.errors import DedupError, InputError, MissingRightError, SettingError
-from dedup.base.schema import DEFAULT, VARIABLE, chosen
+from dedup.base.schema import DEFAULT, chosen
 from dedup.cli import (
     attach,
     changes,
     completion,
+    configuration,
     credits,
     load,
     monitor,
@@ -63,9 +64,11 @@ A first run:
     dedup backfill
     dedup marks
 
-Put `--debug` and `--schema` before the command. For more about a command: `dedup load --help`.
+Put `--database`, `--schema` and `--debug` before or after the name of any command. For more about a command:
+`dedup load --help`.
 
-dedup uses the database in `DEDUP_DATABASE_URL`, or an embedded PostgreSQL server that starts by itself.
+dedup uses the database of `--database`, else of `DEDUP_DATABASE_URL`, else of the file `dedup.toml` (see
+`dedup config`), else an embedded PostgreSQL server that starts by itself.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check found differences; 130, 143 or 129: stopped by Ctrl-C,
 SIGTERM or SIGHUP; finished work is kept, and the same command continues.
@@ -87,13 +90,38 @@ for command in (
     *(settings.train_sentences, operate.grant, operate.uninstall),
     *(credits.credits, credits.agencies, credits.corrections),
     *(attach.attach, attach.attachments, attach.remap, attach.sync, attach.detach, write.prune),
-    completion.completion,
+    *(configuration.config_, completion.completion),
 ):
     app.command(command.__name__.rstrip("_").replace("_", "-"))(command)
 app.add_typer(settings.common_app, name="common", invoke_without_command=True)
 app.add_typer(settings.settings_app, name="settings", invoke_without_command=True)
 app.add_typer(server.db_app, name="db")
 app.add_typer(settings.pin_app, name="pin")
+
+
+ANYWHERE = ("database", "schema", "debug")  # Options that may also follow the name of a command
+CHOSEN = (config.URL_VARIABLE, config.SECRET_VARIABLE, config.SCHEMA_VARIABLE)  # Variables that options set
+
+
+def _choose_database(url: str | None) -> None:
+    if url is None:
+        return
+    # A script may give an unset variable of the shell; the embedded server would then take the articles.
+    if not url.strip():
+        raise InputError("--database is empty: give an address, or leave the option out")
+    os.environ.pop(config.SECRET_VARIABLE, None)
+    _choose(config.URL_VARIABLE, url, "--database")
+
+
+def _choose_schema(name: str | None) -> None:
+    if name is not None:
+        _choose(config.SCHEMA_VARIABLE, chosen(name), "--schema")
+
+
+def _choose(variable: str, value: str, option: str) -> None:
+    # The environment is changed, so that child processes of a command open the same corpus.
+    os.environ[variable] = value
+    config.options[variable] = option
 
 
 def _show_version(wanted: bool) -> None:
@@ -104,21 +132,30 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    debug: Annotated[  # noqa: ARG001 - `run` looks for it
-        bool, Option("--debug", help="Show a traceback if the command fails.")
-    ] = False,
-    version: Annotated[  # noqa: ARG001 - its callback has shown it
+    # No parameter is used here: `run` looks for --debug, and callbacks use the others.
+    debug: Annotated[bool, Option("--debug", help="Show a traceback if the command fails.")] = False,
+    version: Annotated[
         bool, Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
     ] = False,
+    database: Annotated[
+        str | None,
+        Option(
+            metavar="URL",
+            callback=_choose_database,
+            help="Address of the database. Other users see a password in it, in the list of processes:"
+            f" put such an address in a file, and the path of the file in `{config.SECRET_VARIABLE}`.",
+        ),
+    ] = None,
     schema: Annotated[
-        str | None, Option(metavar="NAME", help=f"Schema of the corpus, else `{VARIABLE}`, else `{DEFAULT}`.")
+        str | None,
+        Option(
+            metavar="NAME",
+            callback=_choose_schema,
+            help=f"Schema of the corpus, else `{config.SCHEMA_VARIABLE}`, else `{DEFAULT}`.",
+        ),
     ] = None,
 ) -> None:
-    """Set the options that every command has."""
-    if schema is not None:
-        # The schema is set in the environment, so that child processes of a command open the same corpus.
-        os.environ[VARIABLE] = chosen(schema)
-        output.of_schema = schema
+    """Take the options that every command has."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -136,11 +173,11 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str]) -> int:
     signals.forget()
     if os.environ.get(completion.VARIABLE):
-        return completion.answer(program())
-    # The old schema is restored at the end, since a process may run several commands on different corpora.
-    before = os.environ.get(VARIABLE)
+        return completion.answer(command_line())
+    # Variables are restored at the end, since a process may run several commands on different corpora.
+    before = {name: os.environ.get(name) for name in CHOSEN}
     try:
-        code = program(arguments[:1])(arguments, standalone_mode=False, prog_name="dedup")
+        code = command_line(arguments[:1])(arguments, standalone_mode=False, prog_name="dedup")
         sys.stdout.flush()
     except typer.TyperException as error:
         _say_usage(error)
@@ -159,11 +196,11 @@ def run(arguments: list[str]) -> int:
             return _interrupted()
         return code if isinstance(code, int) else 0
     finally:
-        output.of_schema = None
-        if before is None:
-            os.environ.pop(VARIABLE, None)
-        else:
-            os.environ[VARIABLE] = before
+        config.options.clear()
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
 
 
 def _failed(error: Exception, arguments: list[str]) -> int:
@@ -192,6 +229,26 @@ def _failed(error: Exception, arguments: list[str]) -> int:
     if isinstance(error, InputError | SettingError):
         return WRONG_USAGE
     return signals.exit_code() if isinstance(error, DedupError) and signals.asked_to_stop() else FAILED
+
+
+def command_line(named: Sequence[str] = ()) -> Any:
+    """Return `program` as a command to call, in which every command takes the options of `ANYWHERE`."""
+    root = typer.main.get_command(program(named))
+    inherited = [copy(option) for option in root.params if option.name in ANYWHERE]
+    for option in inherited:
+        # Only the help of the program shows these options, or they would drown those of each command.
+        option.hidden, option.expose_value = True, False  # type: ignore[attr-defined]
+        # A parameter of a plug-in may have the same name.
+        option.name = f"dedup_{option.name}"
+    _hand_down(inherited, root)
+    return root
+
+
+def _hand_down(options: Sequence[Any], group: Any) -> None:
+    for command in getattr(group, "commands", {}).values():
+        taken = {name for parameter in command.params for name in parameter.opts}
+        command.params += [option for option in options if taken.isdisjoint(option.opts)]
+        _hand_down(options, command)
 
 
 def program(named: Sequence[str] = ()) -> typer.Typer:

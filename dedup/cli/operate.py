@@ -46,8 +46,8 @@ def init(
     Missing parts of the schema are made again, without a change of rows; the command names these parts, and
     parts that it cannot mend.
 
-    `--sql` changes nothing: it prints the statements that upgrade the database of `DEDUP_DATABASE_URL`.
-    Without that variable it prints the statements of the whole schema, and needs no database.
+    `--sql` changes nothing: it prints the statements that upgrade the configured database. If no address is
+    configured, it prints the statements of the whole schema, and needs no database.
 
     A hash key prevents strangers from crafting words that make unrelated articles duplicates. The key is
     stored in the corpus and in its backups. `random` leaves an existing key in place; `-` ends with an error

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,18 +24,18 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
+from dedup.base import config
 from dedup.base.answer import Answer, plain
 from dedup.base.printable import as_json, guarded, printable_lines
 from dedup.base.printable import printable as printable
-from dedup.base.schema import program
 from dedup.base.words import moment
 from dedup.base.words import size as size
 
 UNBOUNDED = 1_000_000_000  # Width if stdout is not a terminal: programs need whole lines
 
-of_schema: str | None = None  # Value of `--schema`, which commands in messages must repeat
-
-_COMMANDS = re.compile(r"(?<=`)dedup (?!--)|(?:(?<=[:,&] )|(?<=then ))dedup (?=[a-z])")
+_COMMANDS = re.compile(
+    r"(?<=`)dedup (?P<schema>--schema \w+ )?(?!--)|(?:(?<=[:,&] )|(?<=then ))dedup (?=[a-z])"
+)
 """Pattern of commands in messages: in backticks, or after words such as "next:"."""
 
 GAP = 2  # Number of spaces between two columns
@@ -72,10 +74,20 @@ def say(words: str) -> None:
     # A full disk or a closed pipe is not an error here, because the command itself will report it.
     with suppress(OSError, ValueError):
         sys.stdout.flush()
-    # Add `--schema` to commands in the message, so that they open the same corpus.
-    if of_schema is not None:
-        words = _COMMANDS.sub(f"{program(of_schema)} ", words)
+    if config.options:
+        words = _COMMANDS.sub(_repeat_options, words)
     PrintableConsole(stderr=True, highlight=False).print(Text(printable(words)), soft_wrap=True)
+
+
+def _repeat_options(command: re.Match[str]) -> str:
+    """Return the beginning of a command in a message, with the options that name the same corpus."""
+    words = "dedup "
+    if config.URL_VARIABLE in config.options:
+        url = os.environ[config.URL_VARIABLE]
+        words += f"--database {'…' if config.has_password(url) else shlex.quote(url)} "
+    if config.SCHEMA_VARIABLE in config.options:
+        return f"{words}--schema {os.environ[config.SCHEMA_VARIABLE]} "
+    return words + (command["schema"] or "")
 
 
 def write_text(text: str) -> None:

@@ -12,6 +12,7 @@ import typer
 from typer import Argument, Option
 
 import dedup
+from dedup.base import config
 from dedup.base.errors import InputError
 from dedup.base.schema import chosen
 from dedup.cli import output
@@ -23,8 +24,8 @@ db_app = typer.Typer(
     help="""
 Manage the embedded PostgreSQL server: start, stop, back up, restore, upgrade.
 
-If `DEDUP_DATABASE_URL` is not set, dedup uses this server. It starts by itself, and runs until `dedup db
-stop`.
+If no address of a database is configured, dedup uses this server. It starts by itself, and runs until `dedup
+db stop`.
 """,
 )
 
@@ -33,7 +34,7 @@ stop`.
 def db_url() -> None:
     """Print the address of the database, for psql and other programs; start the embedded server if needed.
 
-    An address in `DEDUP_DATABASE_URL` is not printed if the address contains a password.
+    A configured address is not printed if it contains a password.
 
     **Example**
 
@@ -42,7 +43,7 @@ def db_url() -> None:
     other = dedup.server.other_database()
     found = dedup.server.address() if other else dedup.server.start()
     if found is None:
-        output.say(f"DEDUP_DATABASE_URL is set: {other}; the address contains a password and is not shown")
+        output.say(f"{_source()} names {other}; the address contains a password and is not shown")
         raise typer.Exit(1)
     output.console().print(found, soft_wrap=True)
 
@@ -73,10 +74,15 @@ def db_status(json: JsonOption = False) -> None:
         output.say(f"not running; data in {state.data}" if state.version else "not running; no data yet")
 
 
+def _source() -> str:
+    found = config.address()
+    return found.source if found else "nothing"
+
+
 def _only_embedded(instead: str) -> None:
     if other := dedup.server.other_database():
         raise InputError(
-            f"DEDUP_DATABASE_URL is set ({other}), but this command is for the embedded server: use {instead}"
+            f"{_source()} names {other}, but this command is for the embedded server: use {instead}"
         )
 
 

@@ -30,7 +30,6 @@ _Value = TypeVar("_Value")
 
 _sql = Statements("db/connection")
 
-URL_VARIABLE = "DEDUP_DATABASE_URL"  # Address of the database; if unset, the embedded server is used
 APPLICATION = "dedup"  # Name of the program in `pg_stat_activity`
 
 # Maximum time to wait for a locked row while holding the settle lock, for which other transactions wait.

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from dedup.base import config
+from dedup.base.config import URL_VARIABLE
 from dedup.base.errors import BusyError, ClosedError, DatabaseError, InputError
 from dedup.base.schema import DEFAULT, chosen
 from dedup.base.timeouts import Timeouts
 from dedup.db.connection import (
     GRACE_SECONDS,
-    URL_VARIABLE,
     Connection,
     Cursor,
     Session,
@@ -87,8 +88,11 @@ class Pool:
             connection.close()
 
 
-def conninfo(url: str) -> str:
-    """Return a database's address in a form that libpq accepts. Raises InputError: invalid or ambiguous."""
+def conninfo(url: str, source: str = "that") -> str:
+    """Return a database's address in a form that libpq accepts. Raises InputError: invalid or ambiguous.
+
+    `source`: words that name the address in the message, such as a variable.
+    """
     if not isinstance(url, str):
         raise InputError(f"the address of a database must be a string, not {type(url).__name__}")
     url = re.sub(r"^postgres(ql)?(\+\w+)?://", "postgresql://", url.strip())
@@ -97,8 +101,7 @@ def conninfo(url: str) -> str:
         _refuse_ambiguous(url)
     except (psycopg.ProgrammingError, ValueError):
         raise InputError(
-            f"that is not a Postgres address (is it from {URL_VARIABLE}?); write"
-            " postgresql://user@host:5432/database"
+            f"{source} is not a Postgres address; write postgresql://user@host:5432/database"
             " (inside a password %40 for @, %2F for /, %3F for ?, %26 for &)"
         ) from None
     return url
@@ -148,23 +151,23 @@ def safe_address(url: str) -> str | None:
 class Database:
     """A pool of connections to one database, for any number of threads, and for children of a fork.
 
-    `url`: SQLAlchemy or libpq form; None takes `DEDUP_DATABASE_URL`, or starts the embedded server.
-    `timeouts`: None takes the variables `DEDUP_TIMEOUT_…`, or the defaults. `schema`: the schema of the
-    corpus; None takes `DEDUP_SCHEMA`, or `dedup`.
+    `url`: SQLAlchemy or libpq form; None takes the configured address, or starts the embedded server.
+    `timeouts`: None takes the configured timeouts. `schema`: the schema of the corpus; None takes the
+    configured schema, or `dedup`. See `dedup.base.config`.
     """
 
     def __init__(
         self, url: str | None = None, timeouts: Timeouts | None = None, schema: str | None = None
     ) -> None:
         self.schema = chosen(schema)
-        self.timeouts = timeouts or Timeouts.from_environment()
-        url = url or os.environ.get(URL_VARIABLE)
-        self.embedded = not url
-        if not url:
+        self.timeouts = timeouts or config.timeouts()
+        choice = config.Choice(url, "that") if url else config.address()
+        self.embedded = not choice
+        if not choice:
             from dedup.db import embedded
 
-            url = embedded.start()
-        self.url = conninfo(url)
+            choice = config.Choice(embedded.start(), "that")
+        self.url = conninfo(choice.value, choice.source)
         self.location = location(self.url, self.schema)
         self._closed = False
         self._pool = Pool(self._connect)

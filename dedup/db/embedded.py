@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL 18 server, which dedup uses when DEDUP_DATABASE_URL is unset.
+"""The embedded PostgreSQL 18 server, which dedup uses if no address of a database is configured.
 
 Each home folder has one server, with the data in `<home>/postgres`. The first command that needs the server
 starts it, and `dedup db stop` ends it. The server needs a POSIX system, and listens only at a Unix socket.
@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 import psycopg
 
-from dedup.base import machine
+from dedup.base import config, machine
 from dedup.base.errors import EmbeddedServerError
 from dedup.db import postgres
 
@@ -107,7 +107,8 @@ class _Postmaster:  # as described by the file postmaster.pid, which may be outd
 
 def home() -> Path:
     """Return the folder of the embedded server, $DEDUP_HOME or a per-user data folder. It need not exist."""
-    given = os.environ.get("DEDUP_HOME")
+    choice = config.find("home")
+    given = choice.value if choice else None
     if not given:
         try:
             import platformdirs

@@ -24,7 +24,6 @@ from dedup.base.errors import (
     StorageError,
     UnreachableError,
 )
-from dedup.db.connection import URL_VARIABLE
 
 ATTEMPTS = 5  # Minimum number of attempts at work that collides with other transactions
 PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # Base of the pause, doubled per attempt; maximum
@@ -76,15 +75,15 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
     match error:
         case pg.InsufficientPrivilege():
             return MissingRightError(
-                f"{where}: {message}; the owner of the schema may do that; docs/operate.md, section Rights,"
-                " lists the kinds of role that have the right"
+                f"{where}: {message}; connect as the owner of the schema, or as another role with this right"
+                " (docs/operate.md, section Rights)"
             )
         case pg.ReadOnlySqlTransaction():
             return ReadOnlyError(f"{where} is read-only, as a standby is; connect to the primary to write")
         case pg.InvalidCatalogName():
             return UnreachableError(f"{where} does not exist; create it with `createdb`")
         case pg.InvalidPassword() | pg.InvalidAuthorizationSpecification():
-            return LoginError(f"{where} refused the login; check user and password in {URL_VARIABLE}")
+            return LoginError(f"{where} refused the login; check user and password in {_ADDRESS}")
         case pg.SerializationFailure() | pg.DeadlockDetected():
             return CollisionError(f"{where}: another transaction blocked this one; run it again")
         case pg.LockNotAvailable():
@@ -115,16 +114,17 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
 
 
 _REFUSED = "the server refused the login"
+_ADDRESS = "the address (`dedup config` says where it is set)"
 _HINTS = (
     (("too many connections", "connection slots"), "the server has no free connection: run it again"),
     (
         ("pg_hba.conf", "password", "authentication", "role"),
-        f"{_REFUSED}: check user and password in {URL_VARIABLE}",
+        f"{_REFUSED}: check user and password in {_ADDRESS}",
     ),
     (("does not exist",), "there is no such database: create it with `createdb`"),
-    (("refused",), f"no server listens there: start it, or check host and port in {URL_VARIABLE}"),
-    (("translate host name", "resolve"), f"there is no such host: check {URL_VARIABLE}"),
+    (("refused",), f"no server listens there: start it, or check host and port in {_ADDRESS}"),
+    (("translate host name", "resolve"), f"there is no such host: check {_ADDRESS}"),
     (("closed", "terminat", "lost"), "the connection was lost: run it again"),
-    (("",), f"check that it runs and that {URL_VARIABLE} is right (embedded server: `dedup db status`)"),
+    (("",), f"check that it runs, and {_ADDRESS} (embedded server: `dedup db status`)"),
 )
 """Words in libpq's message about a failed connection, each with the hint to give."""

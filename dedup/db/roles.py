@@ -24,6 +24,7 @@ Role = Literal["worker", "scraper", "analyst", "counter", "reader"]
 the views; a counter reads views without words of texts; a reader reads all that web pages show, texts too."""
 
 ROLES: tuple[Role, ...] = get_args(Role)
+MOST_NAMED = 3  # Maximum number of roles that a message names
 IDENTIFIER_BYTES = 63  # Maximum; Postgres cuts a longer name, which may then name another role
 
 _ASKED = "id, source_id, attachment_id, published_at, added_at, revision"
@@ -107,23 +108,17 @@ IMPLIED: Mapping[Role, frozenset[Role]] = {
 
 
 def advice(cursor: Cursor, task: str, allowed: Sequence[Role], dedup: str) -> str | None:
-    """Return a sentence with the roles that may do a refused task, and the command that grants the right.
+    """Return a sentence: the kinds of role that may do a refused task, and how to become one of them.
 
-    Return None if no right is missing. `allowed`: kinds of role that may do the task, the kind with the
-    fewest rights first; empty: only the owner may. `dedup`: how commands for this corpus begin.
+    Return None for the owner, and for a role of such a kind: a grant of the kind would not help. `allowed`:
+    kinds of role that may do the task, the kind with the fewest rights first; empty: only the owner may.
+    `dedup`: how commands for this corpus begin.
     """
-    row = cursor.execute(_sql("rights_of_session")).fetchone()
-    if row is None or row[2]:
+    session, *others = cursor.execute(_sql("rights_of_roles")).fetchall()
+    name, owner, is_owner, *rights = session
+    if is_owner:
         return None
-    name, owner, _, settles, stores, reads, sees_texts, sees = row
-    has: dict[Role, bool] = {
-        "worker": settles,
-        "reader": reads and not settles,
-        "analyst": sees_texts and not (reads or settles),
-        "counter": sees and not sees_texts,
-        "scraper": stores and not settles,
-    }
-    kinds = [kind for kind in ROLES if has[kind]]
+    kinds = _kinds(*rights)
     who = f"{quote(name)}, {_either(kinds, 'and')}," if kinds else f"the role {quote(name)}"
     if not allowed:
         return f"{who} may not run `{task}`; only the owner of the corpus may: connect as {quote(owner)}"
@@ -131,10 +126,26 @@ def advice(cursor: Cursor, task: str, allowed: Sequence[Role], dedup: str) -> st
     able = [kind for kind in allowed if kind not in held]
     if not able or allowed[-1] in held:
         return None
-    given = able[0]
-    options = [*(kind for kind in kinds if kind not in IMPLIED[given]), given]
+    options = [*(kind for kind in kinds if kind not in IMPLIED[able[0]]), able[0]]
     grant = " ".join(f"--{kind} {shlex.quote(name)}" for kind in options)
-    return f"{who} may not run `{task}`; {_either(able, 'or')} may: as the owner, `{dedup} grant {grant}`"
+    ready = [quote(other) for other, _, owns, *has in others if not owns and {*able} & {*_kinds(*has)}]
+    connect = f"connect as {' or '.join(ready[:MOST_NAMED])}, or " if ready else ""
+    return (
+        f"{who} may not run `{task}`; {_either(able, 'or')} may: {connect}have the owner, {quote(owner)},"
+        f" run `{dedup} grant {grant}`"
+    )
+
+
+def _kinds(settles: bool, stores: bool, reads: bool, sees_texts: bool, sees: bool) -> list[Role]:
+    """Return the kinds of a role, by its rights; a kind that another includes is left out."""
+    has: dict[Role, bool] = {
+        "worker": settles,
+        "reader": reads and not settles,
+        "analyst": sees_texts and not (reads or settles),
+        "counter": sees and not sees_texts,
+        "scraper": stores and not settles,
+    }
+    return [kind for kind in ROLES if has[kind]]
 
 
 def _either(kinds: Sequence[Role], joint: str) -> str:

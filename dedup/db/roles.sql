@@ -17,17 +17,21 @@ FROM pg_roles r JOIN pg_namespace n ON n.oid = 'dedup'::regnamespace WHERE r.rol
 -- Return whether the role of this session may act as the owner of the schema, and the owner.
 SELECT pg_has_role(nspowner, 'USAGE'), pg_get_userbyid(nspowner) FROM pg_namespace WHERE oid = 'dedup'::regnamespace
 
--- name: rights_of_session
--- Return the role of this session, the owner of the schema, and whether the role may act as the owner, write marks,
--- store articles, read the table of articles, read texts in views, and read marks in views.
-SELECT current_user, pg_get_userbyid(n.nspowner), pg_has_role(n.nspowner, 'USAGE'),
-       coalesce(bool_or(c.relname = 'settle_turn' AND has_table_privilege(c.oid, 'UPDATE')), false),
-       coalesce(bool_or(c.relname = 'article' AND has_any_column_privilege(c.oid, 'INSERT')), false),
-       coalesce(bool_or(c.relname = 'article' AND has_table_privilege(c.oid, 'SELECT')), false),
-       coalesce(bool_or(c.relname = 'article_text' AND has_table_privilege(c.oid, 'SELECT')), false),
-       coalesce(bool_or(c.relname = 'mark' AND has_table_privilege(c.oid, 'SELECT')), false)
-FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid WHERE n.oid = 'dedup'::regnamespace
-GROUP BY n.oid, n.nspowner
+-- name: rights_of_roles
+-- Return the role of this session, and then the other roles that may log in and use the schema, each with the owner of
+-- the schema, and whether the role may act as the owner, write marks, store articles, read the table of articles, read
+-- texts in views, and read marks in views.
+SELECT r.rolname, pg_get_userbyid(n.nspowner), pg_has_role(r.oid, n.nspowner, 'USAGE'),
+       coalesce(bool_or(c.relname = 'settle_turn' AND has_table_privilege(r.oid, c.oid, 'UPDATE')), false),
+       coalesce(bool_or(c.relname = 'article' AND has_any_column_privilege(r.oid, c.oid, 'INSERT')), false),
+       coalesce(bool_or(c.relname = 'article' AND has_table_privilege(r.oid, c.oid, 'SELECT')), false),
+       coalesce(bool_or(c.relname = 'article_text' AND has_table_privilege(r.oid, c.oid, 'SELECT')), false),
+       coalesce(bool_or(c.relname = 'mark' AND has_table_privilege(r.oid, c.oid, 'SELECT')), false)
+FROM pg_namespace n CROSS JOIN pg_roles r
+LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relname IN ('settle_turn', 'article', 'article_text', 'mark')
+WHERE n.oid = 'dedup'::regnamespace
+  AND (r.rolname = current_user OR r.rolcanlogin AND has_schema_privilege(r.oid, n.oid, 'USAGE'))
+GROUP BY r.oid, r.rolname, n.nspowner ORDER BY r.rolname <> current_user, r.rolname
 
 -- name: relations
 -- Return the names of tables and views of the schema, and whether each is a view.

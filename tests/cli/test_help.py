@@ -215,7 +215,7 @@ def wrong(words: list[str]) -> list[str]:
     command, path, allowed, unknown = PROGRAM["dedup"], "dedup", named(PROGRAM["dedup"]), []
     given = iter(words)
     for word in given:
-        if word == "--schema":
+        if word in ("--database", "--schema"):
             next(given, None)  # a name, and no command
         if word in ("|", "<", ">", "\\|"):
             break
@@ -229,7 +229,7 @@ def wrong(words: list[str]) -> list[str]:
         unknown += [f"{path} {name}" for name in others if name not in below]
         if first in below:
             command, path = below[first], f"{path} {first}"
-            allowed = named(command)
+            allowed = named(command) | {f"--{name}" for name in main.ANYWHERE}
         elif re.fullmatch(r"[a-z][a-z-]*", first):
             unknown.append(f"{path} {first}")
             break

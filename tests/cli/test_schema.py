@@ -1,4 +1,4 @@
-"""`--schema`, before any command, names a different corpus in the same database."""
+"""`--schema` names a different corpus in the same database."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dedup import Deduplicator
+from dedup.base import config
 from dedup.base.errors import BusyError, CollisionError, DatabaseError, InputError, UnreachableError
 from dedup.base.timeouts import LONGEST, Timeouts, milliseconds
 from dedup.db import connection as connection_module
@@ -377,16 +378,19 @@ def test_a_corpus_is_verified_behind_a_pooler(pooler: str) -> None:
 # The timeouts themselves.
 
 
-def test_timeouts_come_from_the_environment() -> None:
-    assert Timeouts.from_environment({}) == Timeouts()
-    found = Timeouts.from_environment({"DEDUP_TIMEOUT_HOOK": " 2.5 ", "DEDUP_TIMEOUT_LOCK": ""})
-    assert found == Timeouts(hook=2.5)
+def test_timeouts_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DEDUP_TIMEOUT_HOOK", raising=False)
+    assert config.timeouts() == Timeouts()
+    monkeypatch.setenv("DEDUP_TIMEOUT_HOOK", " 2.5 ")
+    monkeypatch.setenv("DEDUP_TIMEOUT_LOCK", "")
+    assert config.timeouts() == Timeouts(hook=2.5)
 
 
 @pytest.mark.parametrize("text", ["never", "0", "-1", "nan", "inf", "1e99"])
-def test_no_timeout_is_an_error(text: str) -> None:
-    with pytest.raises(InputError, match="seconds"):
-        Timeouts.from_environment({"DEDUP_TIMEOUT_IDLE": text})
+def test_no_timeout_is_an_error(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEDUP_TIMEOUT_IDLE", text)
+    with pytest.raises(InputError, match="DEDUP_TIMEOUT_IDLE must be a number of seconds"):
+        config.timeouts()
 
 
 def test_no_timeout_is_none() -> None:

@@ -43,8 +43,8 @@ class Options:
     """The options of the pipeline, each after the name of its Scrapy setting.
 
     Attributes:
-        url: DEDUP_DATABASE_URL; default: the environment variable with this name.
-        schema: DEDUP_SCHEMA; default: the environment variable with this name.
+        url: DEDUP_DATABASE_URL; default: as for `Deduplicator`.
+        schema: DEDUP_SCHEMA; default: as for `Deduplicator`.
         fields: DEDUP_FIELDS: article field -> item field; by default, both have the same name. The id of an
             item without a `source_id` is its `url`.
         keep: DEDUP_KEEP: item fields that are stored with the article and its mark.

@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 import dedup
-from dedup.base import logs
+from dedup.base import config, logs
 from dedup.base.errors import InputError
 from dedup.base.printable import printable
 from dedup.cli import output, shared
@@ -21,9 +21,13 @@ LEAST_SECONDS = 10.0  # Minimum time between two polls, so that servers are not 
 
 def watch(
     feeds: Annotated[
-        list[str],
-        Argument(metavar="FEED", help="Address of an RSS or Atom feed or news sitemap, or `OUTLET=ADDRESS`."),
-    ],
+        list[str] | None,
+        Argument(
+            metavar="FEED",
+            help="Address of an RSS or Atom feed or news sitemap, or `OUTLET=ADDRESS`."
+            " Default: the feeds in `dedup.toml`.",
+        ),
+    ] = None,
     every: Annotated[str, Option(metavar="SPAN", help="Time between two polls: `90s`, `5m`, `1h`.")] = "5m",
     once: Annotated[bool, Option("--once", help="Poll each feed once and end; for cron.")] = False,
     fetch: Annotated[
@@ -69,6 +73,10 @@ def watch(
     if seconds < LEAST_SECONDS:
         raise InputError(f"--every {every}: the minimum is {LEAST_SECONDS:g} s")
     shared.needs("dedup watch", "watch", ("lxml", "protego", "trafilatura", "urllib3"))
+    configured = config.find(config.FEEDS)
+    addresses = feeds or (configured.value if configured else ())
+    if not addresses:
+        raise InputError(f"name a FEED, or list feeds in {config.FILE_NAME}: `dedup config --help` shows how")
     logs.configure(log_format, log_level)
 
     def told(verdict: dedup.Verdict, article: dedup.Article) -> None:
@@ -80,7 +88,7 @@ def watch(
 
     with leaving() as leave:
         report = dedup.watch.watch(
-            feeds, stop=leave.is_set, every=seconds, once=once, fetch=fetch, told=told, agent=user_agent
+            addresses, stop=leave.is_set, every=seconds, once=once, fetch=fetch, told=told, agent=user_agent
         )
     if once and leave.is_set():
         unfinished()

@@ -271,12 +271,13 @@ class _Watcher:
         with self._lock:
             self.report.failed += 1
             self.report.problems[feed.address] = problem
-        log.warning(
-            "%s; polled again in %d s",
-            printable(problem if feed.address in problem else f"{feed.address}: {problem}"),
-            seconds,
-            extra={"event": "failed", "feed": feed.address, "seconds": round(seconds, 3)},
-        )
+        words = printable(problem if feed.address in problem else f"{feed.address}: {problem}")
+        extra: dict[str, Any] = {"event": "failed", "feed": feed.address}
+        # With `once` somebody else decides about the next poll, such as cron.
+        if not self._once:
+            words += f"; polled again in {seconds:.0f} s"
+            extra["seconds"] = round(seconds, 3)
+        log.warning("%s", words, extra=extra)
 
     def _read(self, feed: _Feed, state: store.FeedState) -> None:
         with _blame_feed(feed):

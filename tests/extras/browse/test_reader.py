@@ -66,6 +66,6 @@ def test_to_judge_the_owner_is_needed(pages: Browser) -> None:
     before = pages.page("/compare", a=STORM, b=UPDATE)
     reply = pages.send(before, "/judge", by="Ann", reason="", say="unrelated")
     assert reply.status == 503
-    assert "the owner of the schema may do that" in words_of(reply)
+    assert "connect as the owner of the schema" in words_of(reply)
     assert "dedup grant" not in words_of(reply)  # no grant gives it
     assert "has said so" not in pages.page("/compare", a=STORM, b=UPDATE)

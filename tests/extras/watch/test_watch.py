@@ -423,6 +423,15 @@ def test_a_kill_in_the_middle_loses_nothing_and_repeats_nothing(
         assert cursor.execute("SELECT count(*) FROM dedup.feed_entry").fetchone() == (len(names),)
 
 
+def test_a_watch_that_goes_on_says_when_a_failed_feed_is_polled_again(
+    news: Site, poll: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(watching.log, "warning", lambda words, *values, **_: said.append(words % values))
+    poll(f"{news.address}/gone", once=False, stop=lambda: bool(said))
+    assert "HTTP 404; polled again in 300 s" in said[0]
+
+
 @pytest.mark.long("dedup", "migrations")
 def test_ctrl_c_ends_it_after_the_entry_in_hand(news: Site, database: Database, corpus_url: str) -> None:
     address = news.put("/feed", rss([rss_item("a", STORM), rss_item("b", KEEPER, hours=1)]))
@@ -454,7 +463,9 @@ def test_the_command_tells_each_verdict_and_fails_if_no_feed_can_be_read(
     assert "2 new" in said.err
     said = dedup("watch", f"{news.address}/gone", "--once")
     assert said.code == 1
-    assert "HTTP 404; polled again in 300 s" in said.err
+    # Cron, or a person, decides when a command that ends polls again.
+    assert "HTTP 404" in said.err
+    assert "polled again" not in said.err
     assert dedup("watch", address, "--every", "2s").code == 2
     assert dedup("watch", "feed.xml").code == 2
 

@@ -14,6 +14,7 @@ from typing import Annotated
 from typer import Option
 
 import dedup
+from dedup.base import config
 from dedup.base.errors import InputError
 from dedup.base.logs import LogFormat, LogLevel, configure
 from dedup.cli import output
@@ -133,7 +134,7 @@ def brief_corpus(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[d
     # The first connection has longer timeouts: dedup's embedded PostgreSQL may have to create the schema.
     with corpus() as patient:
         longest = patient.settings.max_record_bytes()
-    waits = dedup.Timeouts.from_environment()
+    waits = config.timeouts()
     names = ("connect", "lock", "statement")
     brief = {name: min(getattr(waits, name), DATABASE_SECONDS) for name in names}
     with dedup.Deduplicator(timeouts=replace(waits, **brief)) as found:
