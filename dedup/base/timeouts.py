@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Self
 
 from dedup.base.errors import InputError
@@ -50,6 +50,11 @@ class Timeouts:
                 except ValueError:
                     raise InputError(f"{name} must be a number of seconds, not {text!r}") from None
         return cls(**given)
+
+    def at_most(self, seconds: float) -> Self:
+        """Return the same timeouts, but at most `seconds` for a connection, a lock or a statement."""
+        names = ("connect", "lock", "statement")
+        return replace(self, **{name: min(getattr(self, name), seconds) for name in names})
 
 
 def check_seconds(name: str, value: float) -> None:

@@ -72,10 +72,12 @@ def say(words: str) -> None:
     # A full disk or a closed pipe is not an error here, because the command itself will report it.
     with suppress(OSError, ValueError):
         sys.stdout.flush()
-    # Add `--schema` to commands in the message, so that they open the same corpus.
-    if of_schema is not None:
-        words = _COMMANDS.sub(f"{program(of_schema)} ", words)
-    PrintableConsole(stderr=True, highlight=False).print(Text(printable(words)), soft_wrap=True)
+    PrintableConsole(stderr=True, highlight=False).print(Text(printable(addressed(words))), soft_wrap=True)
+
+
+def addressed(words: str) -> str:
+    """Return a message whose commands have the option `--schema` of this command, for the same corpus."""
+    return words if of_schema is None else _COMMANDS.sub(f"{program(of_schema)} ", words)
 
 
 def write_text(text: str) -> None:

@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -133,10 +132,7 @@ def brief_corpus(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[d
     # The first connection has longer timeouts: dedup's embedded PostgreSQL may have to create the schema.
     with corpus() as patient:
         longest = patient.settings.max_record_bytes()
-    waits = dedup.Timeouts.from_environment()
-    names = ("connect", "lock", "statement")
-    brief = {name: min(getattr(waits, name), DATABASE_SECONDS) for name in names}
-    with dedup.Deduplicator(timeouts=replace(waits, **brief)) as found:
+    with dedup.Deduplicator(timeouts=dedup.Timeouts.from_environment().at_most(DATABASE_SECONDS)) as found:
         configure(log_format, log_level)
         yield found, longest
 
