@@ -18,6 +18,7 @@ from dedup.base.logs import LogFormat, LogLevel, configure
 from dedup.cli import output
 from dedup.cli.shared import LogFormatOption, LogLevelOption, corpus, needs, stopping
 from dedup.cli.signals import StopFlag
+from dedup.cli.systemd import notifying
 
 HostOption = Annotated[
     str, Option("--host", help="Address to listen on; if other machines can reach it, a token is needed.")
@@ -119,8 +120,13 @@ def token_from(file: Path | None, variable: str) -> bytes | None:
 @contextmanager
 def started(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[dedup.Deduplicator, int, StopFlag]]:
     """Yield the corpus, the maximum bytes of an article's record, and a flag that ends the server if set."""
-    with stopping_gently() as stop, brief_corpus(log_format, log_level) as (found, longest):
-        yield found, longest, stop
+    with (
+        stopping_gently() as stop,
+        brief_corpus(log_format, log_level) as (found, longest),
+        notifying(stop) as notifier,
+    ):
+        notifier.say(f"serving {found.location}")
+        yield found, longest, notifier
         output.say("stopped as asked")
 
 
