@@ -18,7 +18,8 @@ REQUEST_SECONDS = 90.0  # Maximum time for a whole request, including a client t
 MAX_CLIENTS = 10_000  # Maximum number of clients whose request rate is remembered
 # Maximum time for a lock or a statement. It is below `work_seconds`, so that the answer can name the cause.
 DATABASE_SECONDS = 5.0
-# A `Deduplicator` has ten connections: the threads must leave one for the health check.
+# A `Deduplicator` has ten connections: the threads must leave one each for the health check and the
+# metrics.
 THREADS = 8
 
 
