@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
+from dedup import MarkChange
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.answer import Answer
 from dedup.base.errors import DatabaseError, NotFoundError
@@ -34,6 +35,7 @@ from dedup.extras.serve.guard import HEADERS, OUTAGE_SECONDS, Access, Guard, Pro
 from dedup.extras.serve.handling import Handling, fields_of, in_thread
 from dedup.extras.serve.limits import Limits
 from dedup.extras.serve.metering import METRICS, PROMETHEUS, Meter
+from dedup.extras.serve.streams import EVENTS, StreamAnswer, Streams
 from dedup.files.record import Flaw
 
 HEALTH_SECONDS = 1.0  # Minimum time between two checks of the database; in between, the last result is used
@@ -68,6 +70,13 @@ class Service:
         self._handling = Handling(limits, dd.location)
         self._probe = Probe(dd.ping, limits, dd.location)
         self._vitals = Probe(dd.vitals, limits, dd.location)
+        self._streams = Streams(
+            lambda since, limit: dd.changes(since, limit=limit),
+            _changed,
+            self._handling,
+            limits.streams,
+            dd.location,
+        )
 
     def router(self) -> Router:
         paths: dict[str, dict[str, Endpoint]] = {}
@@ -77,13 +86,17 @@ class Service:
         routes.append(Route(METRICS, self._metrics, methods=["GET"]))
         return Router(routes, redirect_slashes=False)
 
-    def _endpoint(self, by_method: dict[str, Endpoint]) -> Callable[[Request], Awaitable[Response]]:
-        async def endpoint(request: Request) -> Response:
+    def _endpoint(
+        self, by_method: dict[str, Endpoint]
+    ) -> Callable[[Request], Awaitable[Response | StreamAnswer]]:
+        async def endpoint(request: Request) -> Response | StreamAnswer:
             endpoint = by_method["GET" if request.method == "HEAD" else request.method]
             query = _query(request, endpoint)
             if query.get("text") and not self._texts:
                 raise ProblemError(403, "this server sends no texts; start it with `dedup serve --texts`")
             answer = await getattr(self, endpoint.name)(request, **query)
+            if isinstance(answer, StreamAnswer):
+                return answer
             return Response(as_json(answer).encode(), media_type=JSON, headers=HEADERS)
 
         return endpoint
@@ -141,13 +154,17 @@ class Service:
             del answer["earlier"]["ignored"], answer["later"]["ignored"]
         return answer
 
-    async def changes(self, _request: Request, since: str, limit: int) -> dict[str, Any]:
+    async def changes(
+        self, request: Request, since: str, limit: int, *, stream: bool
+    ) -> dict[str, Any] | StreamAnswer:
+        accepted = request.headers.get("accept", "")
+        if stream or (EVENTS in accepted and JSON not in accepted):
+            # A client that connects again sends the last `id` that it got, to the address of the first time.
+            return StreamAnswer(self._streams, request.headers.get("last-event-id") or since or None)
         if not 1 <= limit <= self._limits.changes:
             raise ProblemError(400, f"limit must be a whole number from 1 to {self._limits.changes:,}")
         found = await self._handling.run(lambda: self._dd.changes(since or None, limit=limit))
-        told = [_named(change.as_dict()) for change in found]
-        for change in told:
-            del change["cursor"]
+        told = [_changed(change) for change in found]
         return {"changes": told, "cursor": found[-1].cursor if found else since or None}
 
     async def sources(self, _request: Request, source_id: str, limit: int) -> dict[str, Any]:
@@ -195,7 +212,7 @@ class Service:
         vitals = None
         with suppress(ProblemError):
             vitals = await self._vitals.check()
-        text = exposition([*describe(vitals), *self._meter.collect()])
+        text = exposition([*describe(vitals), *self._meter.collect(self._streams.open.taken)])
         return Response(text, headers={**HEADERS, "Content-Type": PROMETHEUS})
 
     def _judged(self, given: Any, what: str, store: bool) -> dict[str, Any]:
@@ -261,10 +278,13 @@ class Probe(Generic[_Found]):
 
 def _query(request: Request, endpoint: Endpoint) -> dict[str, Any]:
     """Return the parameters of a request; raise ProblemError if one is missing, unknown or invalid."""
-    known = {parameter["name"]: parameter["schema"] for parameter in endpoint.parameters}
+    known = {parameter["name"]: parameter for parameter in endpoint.parameters}
     given = fields_of(request.scope["query_string"], known, "the query")
     found: dict[str, Any] = {}
-    for name, schema in known.items():
+    for name, parameter in known.items():
+        schema = parameter["schema"]
+        if parameter.get("allowEmptyValue") and given.get(name) == "":
+            given[name] = "true"
         if name not in given and "default" not in schema:
             raise ProblemError(400, f"the parameter {name} is missing")
         found[name] = _parsed(name, schema["type"], given[name]) if name in given else schema["default"]
@@ -287,6 +307,13 @@ def judged(found: Verdict, flaws: Iterable[Flaw]) -> dict[str, Any]:
     """Return a verdict with the repairs of its article: the fields that were changed or dropped, and why."""
     repairs = [{"field": field, "reason": reason, "value": value} for field, reason, value in flaws]
     return {**_named(found.as_dict()), "repairs": repairs}
+
+
+def _changed(change: MarkChange) -> dict[str, Any]:
+    """Return a change without its cursor."""
+    told: dict[str, Any] = _named(change.as_dict())
+    del told["cursor"]
+    return told
 
 
 def _told(found: Answer, *, shared: bool) -> dict[str, Any]:

@@ -68,7 +68,8 @@ class Meter:
         self._counts[route][bisect_left(BOUNDS, seconds)] += 1
         self._seconds[route] += seconds
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self, streams: int) -> Iterator[Metric]:
+        """Yield the metrics. `streams`: number of open streams."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
         requests = CounterMetricFamily(
@@ -89,3 +90,4 @@ class Meter:
         yield seconds
         about = "Requests without the head of an answer."
         yield GaugeMetricFamily("dedup_http_requests_in_progress", about, self._active)
+        yield GaugeMetricFamily("dedup_http_streams", "Open streams of changes.", streams)

@@ -45,6 +45,7 @@ def test_requests_are_counted_by_route_method_and_status(door: Door) -> None:
     assert found[count, "GET", "/v1/articles", "200"] == 2
     assert found[count, "GET", "/v1/articles", "404"] == 1
     assert found["dedup_http_requests_in_progress",] == 1, "the scrape"
+    assert found["dedup_http_streams",] == 0
     seconds = "dedup_http_request_seconds"
     assert found[f"{seconds}_count", "/v1/articles"] == 4
     buckets = [found[f"{seconds}_bucket", str(most), "/v1/articles"] for most in (*BOUNDS, "+Inf")]
