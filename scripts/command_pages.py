@@ -192,7 +192,9 @@ def _exit_codes() -> str:
             for code, name in stopped.items()
         ),
     ]
-    return _table(("code", "means"), rows)
+    codes = "0 OK, 1 WARNING, 2 CRITICAL or 3 UNKNOWN, as plugins of Nagios do"
+    plugin = f"`{PROGRAM} status --check` ends with {codes}."
+    return f"{_table(('code', 'means'), rows)}\n\n{plugin}"
 
 
 def _variables() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import configparser
 import re
 import shlex
 import shutil
@@ -15,13 +16,14 @@ import pytest
 import typer
 import yaml
 
+from dedup.base.timeouts import Timeouts
 from dedup.cli.main import program
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 FILES = sorted(path for path in EXAMPLES.rglob("*") if path.is_file())
 MANIFESTS = sorted((EXAMPLES / "kubernetes").glob("*.yaml"))
 COMMAND = re.compile(
-    r"(?:/usr/local/bin/dedup|(?<![\w./-])dedup) (?:worker|status|metrics|backfill)\b[^\n\"|)]*"
+    r"(?:/usr/local/bin/dedup|(?<![\w./-])dedup) (?:worker|status|metrics|backfill|serve|watch)\b[^\n\"|)]*"
 )
 
 
@@ -53,7 +55,7 @@ def commands() -> list[list[str]]:
 
 def test_the_examples_were_found() -> None:
     assert len(commands()) >= 8
-    assert {command[0] for command in commands()} == {"worker", "status"}
+    assert {command[0] for command in commands()} == {"worker", "status", "serve", "watch"}
 
 
 @pytest.mark.parametrize("command", commands(), ids=" ".join)
@@ -63,7 +65,11 @@ def test_every_command_has_the_options_it_is_given(command: list[str]) -> None:
         assert context.params
 
 
-@pytest.mark.parametrize("name", ["dedup-worker.service", "dedup-backfill.service", "dedup-backfill.timer"])
+UNITS = sorted(path.name for path in (EXAMPLES / "systemd").iterdir())
+ENDLESS = [name for name in UNITS if name.endswith(".service") and name != "dedup-backfill.service"]
+
+
+@pytest.mark.parametrize("name", UNITS)
 def test_systemd_understands_the_units(name: str, tmp_path: Path) -> None:
     analyze = shutil.which("systemd-analyze")
     if not analyze:
@@ -77,6 +83,30 @@ def test_systemd_understands_the_units(name: str, tmp_path: Path) -> None:
     said = [line for line in done.stderr.splitlines() if name.partition(".")[0] in line]
     assert said == []
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_endless_services_tell_systemd_that_they_work(name: str) -> None:
+    unit = configparser.ConfigParser(strict=False, interpolation=None)
+    unit.read(EXAMPLES / "systemd" / name)
+    service = unit["Service"]
+    assert (service["Type"], service["NotifyAccess"], service["Restart"]) == ("notify", "main", "on-failure")
+    minutes = int(service["WatchdogSec"].removesuffix("min"))
+    if name == "dedup-worker.service":
+        assert minutes * 60 > Timeouts().statement, "the loop may wait for one statement"
+
+
+def test_every_way_of_installing_leads_to_the_path_of_the_units() -> None:
+    page = (EXAMPLES.parent / "operate.md").read_text("utf-8").partition("## Services of systemd")[2]
+    ways = page.partition("```shell\n")[2].partition("```")[0].splitlines()
+    assert len(ways) == 3
+    for way in ways:
+        assert re.search(r"pipx install --global|UV_TOOL_BIN_DIR=/usr/local/bin|/usr/local/bin/dedup$", way)
+        assert '"$WHEEL[metrics,serve,watch]"' in way
+    assert all(
+        "ExecStart=/usr/local/bin/dedup " in (EXAMPLES / "systemd" / name).read_text("utf-8")
+        for name in ENDLESS
+    )
 
 
 def test_systemd_would_see_a_mistake(tmp_path: Path) -> None:

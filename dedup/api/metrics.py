@@ -7,7 +7,7 @@ worker gives the same answer. If the database does not answer, `dedup_up 0` is t
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest, start_http_server, write_to_textfile
@@ -73,12 +73,8 @@ class Metrics(Collector):
             self._database.close()
 
     def collect(self) -> Iterable[Metric]:
-        """Yield the metrics, for a registry of `prometheus_client`."""
-        found = self._vitals()
-        yield _gauge("dedup_up", "1 if the database answered, else 0.", int(self.up))
-        if found is not None:
-            yield from _gauges(found)
-            yield from _counters(found)
+        """Return the metrics, for a registry of `prometheus_client`."""
+        return describe(self._vitals())
 
     def _vitals(self) -> Vitals | None:
         try:
@@ -93,6 +89,27 @@ class Metrics(Collector):
             return None
         self.up = True
         return found
+
+
+class _Families(Collector):
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = list(families)
+
+    def collect(self) -> Iterable[Metric]:
+        return self._families
+
+
+def exposition(families: Iterable[Metric]) -> bytes:
+    """Return metrics in Prometheus' text format, as UTF-8."""
+    return generate_latest(_Families(families))
+
+
+def describe(found: Vitals | None) -> Iterator[Metric]:
+    """Yield the metrics of a corpus. `found`: None if the database did not answer."""
+    yield _gauge("dedup_up", "1 if the database answered, else 0.", int(found is not None))
+    if found is not None:
+        yield from _gauges(found)
+        yield from _counters(found)
 
 
 def _gauges(found: Vitals) -> Iterable[Metric]:

@@ -26,7 +26,7 @@ VACUUM_NOTES = 200_000  # Number of changes after which the space of old notes i
 BASE_KEYS = 10_000
 
 # If a change of a base table names no rows, all rows are compared, at most this share of the time: a program
-# may change such a table every second. The pause ends before `dedup status --check` warns of a waiting change.
+# may change such a table every second. The pause ends before `dedup status --check` warns of a waiting one.
 COMPARED_SHARE = 0.1
 LONGEST_REST_SECONDS = 600.0
 

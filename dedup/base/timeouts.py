@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Self
 
 from dedup.base.errors import InputError
 
@@ -31,6 +32,11 @@ class Timeouts:
     def __post_init__(self) -> None:
         for item in fields(self):
             check_seconds(f"the timeout {item.name}", getattr(self, item.name))
+
+    def at_most(self, seconds: float) -> Self:
+        """Return the same timeouts, but at most `seconds` for a connection, a lock or a statement."""
+        names = ("connect", "lock", "statement")
+        return replace(self, **{name: min(getattr(self, name), seconds) for name in names})
 
 
 def check_seconds(name: str, value: float) -> None:

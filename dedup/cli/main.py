@@ -71,7 +71,8 @@ dedup uses the database of `--database`, else of `DEDUP_DATABASE_URL`, else of t
 `dedup config`), else an embedded PostgreSQL server that starts by itself.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check found differences; 130, 143 or 129: stopped by Ctrl-C,
-SIGTERM or SIGHUP; finished work is kept, and the same command continues.
+SIGTERM or SIGHUP; finished work is kept, and the same command continues. `status --check` ends with 0 to 3,
+as plugins of Nagios do.
 """,
 )
 # The commands are in the order of the help.
@@ -180,7 +181,11 @@ def run(arguments: list[str]) -> int:
         code = command_line(arguments[:1])(arguments, standalone_mode=False, prog_name="dedup")
         sys.stdout.flush()
     except typer.TyperException as error:
-        _say_usage(error)
+        words = _usage(error)
+        if monitor.is_check(arguments):
+            return monitor.fail_check(error, words, json="--json" in arguments)
+        if words:
+            output.say(f"dedup: {words}")
         return WRONG_USAGE
     except (typer.Abort, KeyboardInterrupt):
         return _interrupted()
@@ -208,24 +213,15 @@ def _failed(error: Exception, arguments: list[str]) -> int:
     if debug := "--debug" in arguments:
         for line in traceback.format_exc().splitlines():
             output.say(line)
-    if isinstance(error, MissingRightError):
-        from dedup.cli import rights
-
-        output.say(f"dedup: {rights.advice(arguments) or error}")
-    elif isinstance(error, DedupError | ImportError):
-        # The message of an ImportError names the missing package of an extra or a plug-in.
-        output.say(f"dedup: {error}")
-    elif isinstance(error, OSError):
+    if isinstance(error, OSError):
         # Replace stdout, because on a full disk the flush at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        output.say(f"dedup: the output cannot be written: {error.strerror or type(error).__name__}")
-    elif isinstance(error, MemoryError):
-        output.say("dedup: out of memory; finished work is kept: free some memory, then run it again")
-    elif not debug:
-        # The message of an unexpected error may quote an article, and logs must not.
-        output.say(
-            f"dedup: unexpected {type(error).__name__}; run it again as `dedup --debug …` to see where"
-        )
+    words = _message(error, arguments)
+    if monitor.is_check(arguments):
+        return monitor.fail_check(error, words, json="--json" in arguments)
+    # A traceback has said more than the message of an unexpected error.
+    if not debug or isinstance(error, DedupError | ImportError | OSError | MemoryError):
+        output.say(f"dedup: {words}")
     if isinstance(error, InputError | SettingError):
         return WRONG_USAGE
     return signals.exit_code() if isinstance(error, DedupError) and signals.asked_to_stop() else FAILED
@@ -249,6 +245,22 @@ def _hand_down(options: Sequence[Any], group: Any) -> None:
         taken = {name for parameter in command.params for name in parameter.opts}
         command.params += [option for option in options if taken.isdisjoint(option.opts)]
         _hand_down(options, command)
+
+
+def _message(error: Exception, arguments: list[str]) -> str:
+    if isinstance(error, MissingRightError):
+        from dedup.cli import rights
+
+        return rights.advice(arguments) or str(error)
+    if isinstance(error, DedupError | ImportError):
+        # The message of an ImportError names the missing package of an extra or a plug-in.
+        return str(error)
+    if isinstance(error, OSError):
+        return f"the output cannot be written: {error.strerror or type(error).__name__}"
+    if isinstance(error, MemoryError):
+        return "out of memory; finished work is kept: free some memory, then run it again"
+    # The message of an unexpected error may quote an article, and logs must not.
+    return f"unexpected {type(error).__name__}; run it again as `dedup --debug …` to see where"
 
 
 def program(named: Sequence[str] = ()) -> typer.Typer:
@@ -315,12 +327,12 @@ def _interrupted() -> int:
     return signals.exit_code(SIGINT)
 
 
-def _say_usage(error: typer.TyperException) -> None:
-    """Print a message of one line after wrong usage: the mistake, similar names, and the help to read."""
+def _usage(error: typer.TyperException) -> str:
+    """Return a message of one line about wrong usage: the mistake, similar names, and the help to read."""
     message = error.format_message()
     # The message is empty if Typer has shown the help, because there were no arguments.
     if not message:
-        return
+        return ""
     message = message.replace(": Value error, ", ": ")
     if options := getattr(error, "possibilities", None):
         # Compare names without dashes: with the dashes, Typer suggests --raw for the misspelt --fromat.
@@ -336,7 +348,7 @@ def _say_usage(error: typer.TyperException) -> None:
     message = re.sub(r"\s+", " ", message).rstrip(".")
     if context is not None:
         message += f"{' See' if message.endswith('?') else '; see'} `{context.command_path} --help`"
-    output.say(f"dedup: {message}")
+    return message
 
 
 if __name__ == "__main__":

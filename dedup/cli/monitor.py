@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Option
 
 import dedup
+from dedup.base import config
+from dedup.base.errors import DatabaseError, InputError, LoginError, RightsError
+from dedup.base.later import Later
 from dedup.cli import output
 from dedup.cli.shared import METRICS_PACKAGES, JsonOption, corpus, counted, needs, seconds_of
 
-CheckOption = Annotated[bool, Option("--check", help="Print one line: all is well, or not (exit code 1).")]
+if TYPE_CHECKING:
+    from dedup.api import alarms
+else:
+    alarms = Later("dedup.api.alarms")  # Help must not wait for the database's modules
+
+CheckOption = Annotated[
+    bool, Option("--check", help="Check the corpus, with the output and exit codes of a Nagios plugin.")
+]
+FailOnOption = Annotated[
+    list[str] | None,
+    Option(
+        metavar="FIGURE[=W[:C]]",
+        help="With `--check`: only this figure alarms, above these thresholds. May be repeated.",
+    ),
+]
 MaxAgeOption = Annotated[
     str, Option("--max-age", metavar="TIME", help="With `--check`: maximum time since all was settled.")
 ]
@@ -25,7 +44,9 @@ SizesOption = Annotated[bool, Option("--sizes", help="Show bytes of each table, 
 
 COUNTS = ("settled", "fingerprinted", "failed")
 
-NOT_WELL = 1  # Exit code if a check finds a problem, or the database does not answer
+NOT_WELL = 1  # Exit code if the database does not answer `metrics`
+
+CHECK_SECONDS = 10.0  # Maximum wait of a check for the database; monitors end a check after 30 to 60 seconds
 
 
 def status(
@@ -33,6 +54,7 @@ def status(
     check: CheckOption = False,
     max_age: MaxAgeOption = "26h",
     max_wait: MaxWaitOption = None,
+    fail_on: FailOnOption = None,
     sizes: SizesOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -40,14 +62,21 @@ def status(
 
     The output fits a screen, and names the figures that are left out; `--all` and `--json` show all figures.
 
-    `--check` is for Nagios and cron. All is well if: everything was settled at some time in the last
-    `--max-age`; no article failed in that time (an empty text is not a failure); no run is stuck; a worker is
-    alive, if there was one in the last hour; the schema is complete; and the last runs did not fail for the
-    same reason while articles wait. While a run is at work, articles and changes may wait for `--max-age`.
-    Otherwise they may wait for `--max-wait`: by default 15 minutes if there are workers, else `--max-age`.
+    `--check` is for Nagios and cron: the first line has the state and performance data, and a line follows
+    for each alarm. Exit codes: 0 OK, 1 WARNING, 2 CRITICAL (the schema is not complete, or the database does
+    not answer), 3 UNKNOWN (wrong usage, or a refused login or right).
+
+    All is well if: everything was settled at some time in the last `--max-age`; no article failed in that
+    time (an empty text is not a failure); no run is stuck; a worker is alive, if there was one in the last
+    hour; the schema is complete; and the last runs did not fail for the same reason while articles wait.
+    While a run is at work, articles and changes may wait for `--max-age`. Otherwise they may wait for
+    `--max-wait`: by default 15 minutes if there are workers, else `--max-age`.
+
+    `--fail-on` names the figures that alarm, such as `failed`, `pending=100:1000`, `waiting=15m:2h` or
+    `stale=:5000`: WARNING above the first threshold, CRITICAL above the second. docs/worker.md lists them.
     """
     if check:
-        run_check(max_age, max_wait, json)
+        run_check(max_age, max_wait, fail_on, json)
         return
     with corpus() as dd:
         location, found = dd.location, dd.status()
@@ -117,19 +146,71 @@ def _say_reasons(words: str, counts: dict[str, int], everything: bool) -> None:
         output.say(words.format(counted(counts[reason], "article"), reason) + more)
 
 
-def run_check(max_age: str, max_wait: str | None, json: bool) -> None:
+def run_check(max_age: str, max_wait: str | None, fail_on: list[str] | None, json: bool) -> None:
     seconds, wait = seconds_of(max_age), seconds_of(max_wait) if max_wait is not None else None
-    with corpus() as dd:
+    chosen = None if fail_on is None else dict(map(_threshold, fail_on))
+    with corpus(config.timeouts().at_most(CHECK_SECONDS)) as dd:
         found = dd.vitals(lately=seconds)
-    problems = found.problems(seconds, wait)
+    figures = found.figures(seconds, wait, chosen)
+    # `sorted` is stable: of figures with the same state, the most urgent comes first.
+    alarming = sorted((figure for figure in figures if figure.state), key=lambda figure: -figure.state)
+    state = alarming[0].state if alarming else alarms.CheckState.OK
     if json:
-        output.write_json({"well": not problems, "problems": problems, **found.as_dict()})
+        listed = [{**figure.as_dict(), "state": figure.state.name} for figure in alarming]
+        output.write_json({"state": state.name, "alarms": listed, **found.as_dict()})
     else:
-        words = f"NOT WELL: {'; '.join(problems)}" if problems else f"OK: {found.waiting}"
-        # Without `markup=False` Rich would read brackets in the message as markup.
-        output.console().print(output.printable(words), soft_wrap=True, markup=False)
-    if problems:
-        raise typer.Exit(NOT_WELL)
+        lines = [
+            f"{figure.state.name} {figure.name}: {problem}; list: `{figure.listing}`"
+            for figure in alarming
+            for problem in figure.problems
+        ]
+        more = f", and {counted(len(lines) - 1, 'other alarm')}" if len(lines) > 1 else ""
+        summary = f"{alarming[0].problems[0]}{more}" if alarming else found.waiting
+        _write_check(state, summary, " ".join(figure.performance for figure in figures), *lines)
+    if state:
+        raise typer.Exit(state)
+
+
+def _threshold(given: str) -> tuple[str, alarms.Thresholds | None]:
+    """Return the name of a figure and its thresholds, None without any, from `NAME[=WARNING[:CRITICAL]]`."""
+    name, equals, limits = (part.strip() for part in given.partition("="))
+    if name not in alarms.FIGURES:
+        raise InputError(f"--fail-on: there is no figure {name!r}; there are {', '.join(alarms.FIGURES)}")
+    if not equals:
+        return name, None
+    timed = alarms.FIGURES[name].unit == "s"
+    warning, _, critical = limits.partition(":")
+    form = r"\d{1,6}[smhd]" if timed else r"\d{1,12}"
+    if re.fullmatch(rf"(?=.)({form})?(:{form})?", limits):
+        number = seconds_of if timed else int
+        return name, alarms.Thresholds(*(number(one) if one else None for one in (warning, critical)))
+    example = "15m:2h" if timed else "100:1000"
+    raise InputError(f"--fail-on {given!r}: write {name}={example}, or only one of the two thresholds")
+
+
+def is_check(arguments: Sequence[str]) -> bool:
+    """Return whether a monitor reads the output and the exit code: the command is `status --check`."""
+    return "status" in arguments and "--check" in arguments
+
+
+def fail_check(error: Exception, words: str, *, json: bool) -> int:
+    """Print the output of a check that failed; return its exit code. `words`: the message of the error."""
+    # A refused login or right shows nothing about the corpus: the account of the monitor is wrong.
+    unknown = isinstance(error, LoginError | RightsError) or not isinstance(error, DatabaseError)
+    state = alarms.CheckState.UNKNOWN if unknown else alarms.CheckState.CRITICAL
+    if json:
+        output.write_json({"state": state.name, "alarms": [], "error": words})
+    else:
+        _write_check(state, words)
+    return state
+
+
+def _write_check(state: alarms.CheckState, summary: str, performance: str = "", *lines: str) -> None:
+    """Print the output of a plugin: the state and performance data, then further lines."""
+    # A monitor would read performance data after a vertical bar in a name.
+    said = [output.printable(output.addressed(line)).replace("|", "/") for line in (summary, *lines)]
+    data = f" | {performance}" if performance else ""
+    output.write_text("\n".join([f"DEDUP {state.name} - {said[0]}{data}", *said[1:]]))
 
 
 def runs(

@@ -74,9 +74,12 @@ def say(words: str) -> None:
     # A full disk or a closed pipe is not an error here, because the command itself will report it.
     with suppress(OSError, ValueError):
         sys.stdout.flush()
-    if config.options:
-        words = _COMMANDS.sub(_repeat_options, words)
-    PrintableConsole(stderr=True, highlight=False).print(Text(printable(words)), soft_wrap=True)
+    PrintableConsole(stderr=True, highlight=False).print(Text(printable(addressed(words))), soft_wrap=True)
+
+
+def addressed(words: str) -> str:
+    """Return a message whose commands have the options that name the corpus of this command."""
+    return _COMMANDS.sub(_repeat_options, words) if config.options else words
 
 
 def _repeat_options(command: re.Match[str]) -> str:

@@ -75,10 +75,10 @@ def needs(what: str, extra: str, packages: Sequence[str]) -> None:
 
 
 @contextmanager
-def corpus() -> Iterator[dedup.Deduplicator]:
+def corpus(timeouts: dedup.Timeouts | None = None) -> Iterator[dedup.Deduplicator]:
     """Open the corpus; print a message if that starts the embedded server."""
     say_if_started()
-    with dedup.Deduplicator() as found:
+    with dedup.Deduplicator(timeouts=timeouts) as found:
         yield found
 
 

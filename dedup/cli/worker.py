@@ -16,6 +16,7 @@ from dedup.base.errors import InputError
 from dedup.base.machine import MAX_WORKERS
 from dedup.cli.shared import METRICS_PACKAGES, LogFormatOption, LogLevelOption, corpus, needs
 from dedup.cli.signals import leaving, unfinished
+from dedup.cli.systemd import notifying
 
 log = logging.getLogger("dedup.worker")
 
@@ -53,14 +54,14 @@ def worker(
         dedup worker --once
     """
     logs.configure(log_format, log_level)
-    with leaving() as leave, ExitStack() as stack:
+    with leaving() as leave, notifying(leave) as notifier, ExitStack() as stack:
         if metrics_port is not None:
             stack.callback(_serve(metrics_port, metrics_host))
         if once:
             _settle_once(workers, leave.is_set)
             return
         try:
-            dedup.worker.work(stop=leave.is_set, poll=poll, workers=workers)
+            dedup.worker.work(stop=notifier.is_set, poll=poll, workers=workers, progress=notifier)
         except KeyboardInterrupt:
             # After a second signal the exit code is the code of that signal; after the time limit it is 0.
             if not leave.late:

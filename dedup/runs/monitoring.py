@@ -7,6 +7,7 @@ sample. `dedup status` reads everything, and its numbers are exact (`../store/ov
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -16,20 +17,13 @@ from dedup.base.words import counted
 from dedup.db import objects
 from dedup.db.database import Cursor, one_row, prefer_indexes
 from dedup.db.statements import Statements
-from dedup.runs import runs
+from dedup.runs import alarms, runs
+from dedup.runs.alarms import Figure, Thresholds
 from dedup.runs.runs import Run, Worker
 
 _sql = Statements("runs/monitoring")
 
 SAMPLE = 10_000  # Maximum number of articles of a kind that are counted, which takes about 20 ms
-# If there are workers, an article may wait this long without a run at work. Even under load a worker begins a
-# run within a second, and a restart of the server takes less time than this.
-WAIT_SECONDS = 900.0
-FAILING_RUNS = 2  # A problem is reported after this number of failures with one error, without a success
-# Failed articles with these reasons need no repair: photo articles have no text, and articles before the
-# horizon are never compared. Every newsroom has such articles every day.
-NO_FAULT = ("empty", "archived")
-FORGOTTEN_SECONDS = 3_600.0  # A worker gone for longer is not a problem if nothing waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +44,8 @@ class Vitals(Answer):
         queues: count of waiting rows by name of the queue, up to 10,001. "changes" are unread changes of
             attached tables; a whole table that must be read counts as one change.
         changes_waiting_seconds: waiting time of the oldest change in "changes".
-        drifted: problems of the schema, of attached tables, and of writing marks into these.
+        drifted: problems of the schema.
+        unfit: problems of attached tables, and of writing marks into these.
         totals: sums over all runs, such as "settled" and "seconds settling".
         quiet_at: time when a run or worker last found that nothing waits.
         run: the run at work.
@@ -70,6 +65,7 @@ class Vitals(Answer):
     queues: dict[str, int]
     changes_waiting_seconds: float | None
     drifted: list[str]
+    unfit: list[str]
     totals: dict[str, float]
     quiet_at: datetime | None
     run: Run | None
@@ -88,47 +84,24 @@ class Vitals(Answer):
         also = f" and {counted(changes, 'change')} of attached tables" if changes else ""
         return f"{articles}{also} {'waits' if self.pending + self.stale == 1 and not changes else 'wait'}"
 
+    def figures(
+        self,
+        seconds: float,
+        wait: float | None = None,
+        chosen: Mapping[str, Thresholds | None] | None = None,
+    ) -> list[Figure]:
+        """Return the figures of a check, the most urgent first, with their thresholds.
+
+        `seconds`: a longer wait of an article is a problem. `wait`: the same while no run is at work; None:
+        `seconds`, but at most `alarms.WAIT_SECONDS` with workers. `chosen`: thresholds of the figures that
+        may alarm, by name; None for a figure stands for its thresholds by default.
+        """
+        return alarms.figures(self, seconds, wait, chosen)
+
     def problems(self, seconds: float, wait: float | None = None) -> list[str]:
-        """Return the problems in words. `seconds`: a longer wait of an article is a problem. `wait`: the same
-        while no run is at work. If None, `wait` is `seconds`, but at most `WAIT_SECONDS` with workers."""
-        found = [*self.drifted]
-        if wait is None:
-            wait = min(WAIT_SECONDS, seconds) if self.workers else seconds
-        patience = seconds if self.run else wait
-        if self.run and self.run.stuck:
-            found.append(f"a run is probably stuck {self.run}")
-        for error, count in self.failing.items():
-            if self.waits and count >= FAILING_RUNS:
-                found.append(f"{count:,} runs failed since the last success ({error}): see `dedup runs`")
-        since = None if self.quiet_at is None else (self.at - self.quiet_at).total_seconds()
-        if (since is None or since > seconds) and not self.run:
-            last = "nothing was settled yet" if since is None else f"all was last settled {_hours(since)} ago"
-            found.append(f"{last}: make sure that `dedup backfill` or `dedup worker` runs")
-        for what, waited in (
-            ("an article", self.waiting_seconds),
-            ("a change of an attached table", self.changes_waiting_seconds),
-        ):
-            if waited is not None and waited > patience:
-                nobody = "" if self.run else ", and no run is at work"
-                found.append(f"{what} has waited for {_hours(waited)}{nobody}")
-        if self.failed_lately:
-            found.append(f"{counted(self.failed_lately, 'article')} failed lately: `dedup status` says why")
-        if self.workers and not any(worker.alive for worker in self.workers):
-            gone = max(self.workers, key=lambda worker: worker.seen_at)
-            silent = (self.at - gone.seen_at).total_seconds()
-            if self.waits or silent < FORGOTTEN_SECONDS:
-                found.append(
-                    f"the worker on {gone.host}, process {gone.process_id}, is gone; it was last"
-                    f" seen {_hours(silent)} ago: start `dedup worker` again"
-                )
-        return found
-
-
-def _hours(seconds: float) -> str:
-    for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
+        """Return the problems in words; the arguments are as in `figures`."""
+        alarming = [figure for figure in self.figures(seconds, wait) if figure.state]
+        return [problem for figure in alarming for problem in figure.problems]
 
 
 def load_vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
@@ -159,11 +132,12 @@ def load_vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
         estimated=estimated,
         waiting_seconds=waiting,
         failed={reason: count for reason, count, _ in failed},
-        failed_lately=sum(count for reason, _, count in failed if reason not in NO_FAULT),
+        failed_lately=sum(count for reason, _, count in failed if reason not in alarms.NO_FAULT),
         limits=limits,
         queues={"changes": changes, "deferred": deferred, "marks to write": marks},
         changes_waiting_seconds=changes_waiting,
-        drifted=[*objects.problems(cursor), *drift.problems(cursor), *drift.list_unwritten(cursor)],
+        drifted=objects.problems(cursor),
+        unfit=[*drift.problems(cursor), *drift.list_unwritten(cursor)],
         totals={" ".join(filter(None, key)): value for key, value in runs.load_totals(cursor).items()},
         quiet_at=quiet_at,
         run=None if run and run.gone else run,

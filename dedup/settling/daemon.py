@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from dedup.base import logs
 from dedup.base.errors import LASTING, DatabaseError, DedupError, MachineError, StuckError
-from dedup.base.progress import SilentProgress
+from dedup.base.progress import Both, Progress, SilentProgress
 from dedup.base.times import back_off
 from dedup.db.database import Database
 from dedup.runs import runs, waiting
@@ -69,9 +69,10 @@ class Daemon:
         options: BackfillOptions,
         stop: Callable[[], bool],
         pace: Pace | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self._database, self._options, self._stop = database, options, stop
-        self._pace = pace or Pace()
+        self._pace, self._progress = pace or Pace(), progress or SilentProgress()
         self._listener = Listener(database)
         self._heartbeat: Heartbeat | None = None
         self._worker: int | None = None
@@ -216,7 +217,7 @@ class Daemon:
         report = BackfillReport()
         started = time.monotonic()
         try:
-            progress, stop = SilentProgress(), self._stop
+            progress, stop = self._progress, self._stop
             BackfillRun(self._database, report, self._heartbeat, self._options, progress, stop).run()
         finally:
             for line in report.problems:
@@ -226,7 +227,7 @@ class Daemon:
             if report.settled or report.fingerprinted or report.failed or report.archived:
                 logs.settled(report, time.monotonic() - started)
         self._heartbeat.engine = None
-        self._heartbeat.start("waiting for articles", 0)
+        Both(self._heartbeat, self._progress).start("waiting for articles", 0)
         return bool(report.settled or report.fingerprinted or report.failed)
 
     def _update_worker(self, now: float, *, idle: bool) -> None:

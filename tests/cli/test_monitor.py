@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import urllib.request
@@ -13,17 +14,21 @@ from typing import Any
 
 import psycopg
 import pytest
+import typer
 from prometheus_client.parser import text_string_to_metric_families
 
+from dedup.api.alarms import FIGURES
 from dedup.api.metrics import Metrics
 from dedup.base.extras import installing
-from dedup.cli import monitor
+from dedup.cli import main, monitor
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.runs import monitoring, runs, waiting
 from dedup.store.window import NEVER_COMPARED
 from tests.attached import attach, news, owned
 from tests.cli.conftest import Dedup
 from tests.corpora import article, deduplicator, load, wait_until, window
+
+STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 
 
 def change(database: Database, table: str, values: str, where: str = "true") -> None:
@@ -43,20 +48,35 @@ def settled(database: Database) -> Database:
     return database
 
 
+NUMBER = r"-?\d+(?:\.\d+)?"
+DATA = re.compile(rf"[a-z_]+=(?:U|{NUMBER}s?);(?:{NUMBER})?;(?:{NUMBER})?;0")
+"""A label as the guidelines for plugins define it: 'label'=value[UOM];[warn];[crit];[min];[max]."""
+
+
 def check(dedup: Dedup, *arguments: str) -> tuple[int, str]:
+    """Return the exit code and the message of a check, after a look at the form of its output."""
     found = dedup("status", "--check", *arguments)
-    assert found.out.count("\n") == 1, "one line"
-    return found.code, found.out
+    first, *others = found.out.splitlines()
+    message, bar, data = first.removeprefix(f"DEDUP {STATES[found.code]} - ").partition(" | ")
+    assert bar
+    assert len(message) < len(first), "the state and the exit code agree"
+    assert all(DATA.fullmatch(one) for one in data.split(" ")), data
+    assert all(
+        re.fullmatch(r"(WARNING|CRITICAL) [a-z_]+: .+; list: `dedup [a-z -]+`", line) for line in others
+    )
+    assert bool(others) == bool(found.code)
+    return found.code, "\n".join([message, *others])
 
 
 def test_all_is_well_after_a_backfill(dedup: Dedup, settled: Database) -> None:
-    assert check(dedup) == (0, "OK: 0 articles wait\n")
+    assert check(dedup) == (0, "0 articles wait")
 
 
 def test_never_settled(dedup: Dedup, database: Database) -> None:
     code, line = check(dedup)
     assert code == 1
-    assert line.startswith("NOT WELL: nothing was settled yet: ")
+    assert line.startswith("nothing was settled yet: ")
+    assert " settled=U;" in dedup("status", "--check").out
 
 
 def test_a_success_that_is_too_old(dedup: Dedup, settled: Database) -> None:
@@ -83,7 +103,7 @@ def test_backfills_that_fail_again_and_again_are_told_at_once(
             assert check(dedup)[0] == code, "one failure may be of the moment"
     assert "2 runs failed since the last success (TypeError): see `dedup runs`" in check(dedup)[1]
     deduplicator(settled).backfill(workers=0)
-    assert check(dedup) == (0, "OK: 0 articles wait\n")
+    assert check(dedup) == (0, "0 articles wait")
 
 
 def test_a_worker_that_found_nothing_to_do_is_a_success(dedup: Dedup, settled: Database) -> None:
@@ -103,7 +123,7 @@ def test_an_article_that_waits_too_long(dedup: Dedup, settled: Database) -> None
         "UPDATE dedup.run SET started_at = now() - interval '5 hours', ended_at = now() - interval '4 hours'",
     )
     code, line = check(dedup, "--max-age", "5h")
-    assert (code, line) == (0, "OK: 1 article waits\n")
+    assert (code, line) == (0, "1 article waits")
     code, line = check(dedup, "--max-age", "2h")
     assert code == 1
     assert "waited for 3 hours" in line
@@ -125,7 +145,7 @@ def test_articles_without_text_or_before_the_horizon_are_no_fault(dedup: Dedup, 
         f"UPDATE dedup.article_mark SET status = 'failed', reason = '{NEVER_COMPARED}'"
         " WHERE id = (SELECT id FROM dedup.article WHERE source_id = 'old')",
     )
-    assert check(dedup) == (0, "OK: 0 articles wait\n")
+    assert check(dedup) == (0, "0 articles wait")
     found = deduplicator(settled).vitals()
     assert (found.failed, found.failed_lately) == ({"archived": 1, "empty": 2}, 0)
 
@@ -197,7 +217,7 @@ def test_a_worker_that_is_gone_for_an_hour_is_forgotten_where_nothing_waits(
     change(settled, "worker", "seen_at = now() - interval '59 minutes'")
     assert check(dedup)[0] == 1
     change(settled, "worker", "seen_at = now() - interval '61 minutes'")
-    assert check(dedup) == (0, "OK: 0 articles wait\n")
+    assert check(dedup) == (0, "0 articles wait")
     load(settled, article("new", window(3, 6), 90))
     code, line = check(dedup)
     assert code == 1
@@ -218,7 +238,7 @@ def owner(settled: Database) -> Iterator[psycopg.Connection[Any]]:
 def test_changes_of_attached_tables_that_wait_with_nobody_at_work(
     dedup: Dedup, settled: Database, owner: psycopg.Connection[Any]
 ) -> None:
-    assert check(dedup) == (0, "OK: 0 articles and 201 changes of attached tables wait\n")
+    assert check(dedup) == (0, "0 articles and 201 changes of attached tables wait")
     change(settled, "outbox", "noted_at = now() - interval '20 minutes'")
     assert check(dedup)[0] == 0, "the next backfill may be at night"
     code, line = check(dedup, "--max-wait", "15m")
@@ -325,16 +345,99 @@ def test_a_stuck_run(dedup: Dedup, settled: Database) -> None:
 
 def test_the_check_as_json(dedup: Dedup, settled: Database) -> None:
     found = json.loads(dedup("status", "--check", "--json").out)
-    assert found["well"] is True
-    assert found["problems"] == []
+    assert (found["state"], found["alarms"]) == ("OK", [])
     assert found["totals"]["settled"] == 12
+    load(settled, article("late", window(3, 6)))
+    shown = dedup("status", "--check", "--json", "--fail-on", "pending=:0")
+    (alarm,) = json.loads(shown.out)["alarms"]
+    assert (shown.code, alarm["state"], alarm["name"], alarm["value"]) == (2, "CRITICAL", "pending", 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "data"),
+    [
+        (("pending",), 1, "pending=2;0;;0"),
+        (("pending=1:2",), 1, "pending=2;1;2;0"),
+        (("pending=:1",), 2, "pending=2;;1;0"),
+        (("pending=2:2",), 0, "pending=2;2;2;0"),
+        (("stale", "pending=0:1"), 2, "stale=0;0;;0"),
+        (("waiting=1h:2h",), 0, "waiting=0s;3600;7200;0"),
+        (("settled",), 0, "settled=0s;93600;;0"),
+    ],
+)
+def test_only_chosen_figures_alarm_above_their_thresholds(
+    dedup: Dedup, settled: Database, given: tuple[str, ...], code: int, data: str
+) -> None:
+    load(settled, article("late", window(3, 6)), article("later", window(5, 6)))
+    options = [f"--fail-on={one}" for one in given]
+    assert check(dedup, *options)[0] == code
+    value, _, limits = data.partition(";")
+    out = dedup("status", "--check", *options).out
+    assert re.search(rf" {value.replace('0s', f'{NUMBER}s')};{limits}[ \n]", out), out
+    assert "failed=0;;;0" in out, "others are told, and have no thresholds"
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["no_such_figure", "pending=", "pending=a", "pending=1:2:3", "pending=-1", "pending=15m", "waiting=15"],
+)
+def test_a_threshold_that_is_none(dedup: Dedup, given: str) -> None:
+    found = dedup("status", "--check", f"--fail-on={given}")
+    assert found.code == 3
+    assert found.out.startswith("DEDUP UNKNOWN - --fail-on")
+
+
+def test_wrong_usage_and_a_refused_login_are_unknown(
+    dedup: Dedup, corpus_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = dedup("status", "--check", "--max-agee", "1h")
+    assert found.code == 3
+    assert found.out.startswith("DEDUP UNKNOWN - No such option: --max-agee. Did you mean --max-age or")
+    assert dedup("status", "--max-agee", "1h").code == 2, "only a check has the codes of plugins"
+    assert dedup("--schema", "No", "status", "--check").code == 3
+    url = psycopg.conninfo.make_conninfo(corpus_url, user="nobody_of_that_name", password="not to be told")
+    monkeypatch.setenv(URL_VARIABLE, url)
+    found = dedup("status", "--check")
+    assert (found.code, "told" in found.out) == (3, False)
+
+
+def test_a_database_that_is_away_is_critical(
+    dedup: Dedup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(URL_VARIABLE, f"host={tmp_path} dbname=none")
+    found = dedup("status", "--check")
+    assert (found.code, found.out.count("\n")) == (2, 1)
+    assert found.out.startswith("DEDUP CRITICAL - ")
+    shown = dedup("status", "--check", "--json")
+    assert (shown.code, json.loads(shown.out)["state"]) == (2, "CRITICAL")
+
+
+def test_a_name_cannot_pass_for_performance_data(
+    dedup: Dedup, settled: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hostile = "news | failed=0\nDEDUP OK - \x1b[2J"
+    monkeypatch.setattr("dedup.attach.drift.problems", lambda _: [hostile])
+    out = dedup("status", "--check").out
+    assert out.count("|") == 1
+    assert out.count("\n") == 2
+    assert "\x1b" not in out
+
+
+def test_every_figure_names_a_command_that_there_is_and_is_on_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "worker.md").read_text("utf-8")
+    known: Any = typer.main.get_command(main.program())
+    for name, meaning in FIGURES.items():
+        assert f"`{name}`" in page
+        command, *arguments = meaning.listing.split()[1:]
+        with known.commands[command].make_context(command, arguments):
+            pass
 
 
 @pytest.mark.parametrize("given", ["yesterday", "0h", "26", "-1h", ""])
 def test_a_time_that_is_none(dedup: Dedup, given: str) -> None:
     found = dedup("status", "--check", f"--max-age={given}")
-    assert found.code == 2
-    assert "write 90s, 30m, 26h or 7d" in found.err
+    assert found.code == 3
+    assert "write 90s, 30m, 26h or 7d" in found.out
 
 
 def test_the_last_runs(dedup: Dedup, settled: Database) -> None:

@@ -121,7 +121,7 @@ def test_the_check_of_status_says_what_is_missing_and_init_what_it_mended(
 ) -> None:
     monkeypatch.setenv(URL_VARIABLE, own.url)
     _damage(own, "DROP TABLE dedup.sentence_schedule")
-    assert main.run(["status", "--check"]) == 1
+    assert main.run(["status", "--check"]) == 2
     assert "the table sentence_schedule is missing: run `dedup " in capsys.readouterr().out
     assert main.run(["init"]) == 0
     told = capsys.readouterr().err

@@ -15,7 +15,7 @@ from typing import Any
 from dedup.base.answer import Answer
 from dedup.base.printable import printable
 from dedup.base.verdict import Verdict
-from dedup.settling.explain import Explanation
+from dedup.settling.explanation import Explanation
 from dedup.store.stories import Story
 from dedup.text.alignment import Segment
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
+from dedup import MarkChange
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.answer import Answer
 from dedup.base.errors import DatabaseError, NotFoundError
+from dedup.base.extras import of_extra
 from dedup.base.printable import as_json
 from dedup.base.verdict import Verdict
 from dedup.extras.serve.body import (
@@ -31,50 +34,69 @@ from dedup.extras.serve.endpoints import ENDPOINTS, JSON, LINES, NAMES, PATHS, P
 from dedup.extras.serve.guard import HEADERS, OUTAGE_SECONDS, Access, Guard, ProblemError, problem_of
 from dedup.extras.serve.handling import Handling, fields_of, in_thread
 from dedup.extras.serve.limits import Limits
+from dedup.extras.serve.metering import METRICS, PROMETHEUS, Meter
+from dedup.extras.serve.streams import EVENTS, StreamAnswer, Streams
 from dedup.files.record import Flaw
 
 HEALTH_SECONDS = 1.0  # Minimum time between two checks of the database; in between, the last result is used
+ROUTES = PATHS | {METRICS}  # /openapi.json does not describe /metrics, whose answer is no JSON
+_Found = TypeVar("_Found")
 
 
 def make_app(
     dd: Deduplicator, limits: Limits, access: Access, *, texts: bool = False, log_requests: bool = False
 ) -> ASGIApp:
     """Return the application. `texts`: allow answers that contain texts of articles."""
-    service = Service(dd, limits, texts=texts)
-    return Guard(
+    meter = Meter(ROUTES)
+    service = Service(dd, limits, meter, texts=texts)
+    guard = Guard(
         service.router(),
         limits,
         access.check,
         dd.location,
-        paths=PATHS,
+        paths=ROUTES,
         probes=PROBES,
         nowhere="/openapi.json lists the addresses",
         log_requests=log_requests,
     )
+    return meter.around(guard)
 
 
 class Service:
     """Answer requests: for each endpoint, the method of the same name makes the answer."""
 
-    def __init__(self, dd: Deduplicator, limits: Limits, *, texts: bool) -> None:
-        self._dd, self._limits, self._texts = dd, limits, texts
+    def __init__(self, dd: Deduplicator, limits: Limits, meter: Meter, *, texts: bool) -> None:
+        self._dd, self._limits, self._meter, self._texts = dd, limits, meter, texts
         self._handling = Handling(limits, dd.location)
-        self._probe = Probe(dd, limits)
+        self._probe = Probe(dd.ping, limits, dd.location)
+        self._vitals = Probe(dd.vitals, limits, dd.location)
+        self._streams = Streams(
+            lambda since, limit: dd.changes(since, limit=limit),
+            _changed,
+            self._handling,
+            limits.streams,
+            dd.location,
+        )
 
     def router(self) -> Router:
         paths: dict[str, dict[str, Endpoint]] = {}
         for endpoint in ENDPOINTS:
             paths.setdefault(endpoint.path, {})[endpoint.method] = endpoint
         routes = [Route(path, self._endpoint(found), methods=[*found]) for path, found in paths.items()]
+        routes.append(Route(METRICS, self._metrics, methods=["GET"]))
         return Router(routes, redirect_slashes=False)
 
-    def _endpoint(self, by_method: dict[str, Endpoint]) -> Callable[[Request], Awaitable[Response]]:
-        async def endpoint(request: Request) -> Response:
+    def _endpoint(
+        self, by_method: dict[str, Endpoint]
+    ) -> Callable[[Request], Awaitable[Response | StreamAnswer]]:
+        async def endpoint(request: Request) -> Response | StreamAnswer:
             endpoint = by_method["GET" if request.method == "HEAD" else request.method]
             query = _query(request, endpoint)
             if query.get("text") and not self._texts:
                 raise ProblemError(403, "this server sends no texts; start it with `dedup serve --texts`")
             answer = await getattr(self, endpoint.name)(request, **query)
+            if isinstance(answer, StreamAnswer):
+                return answer
             return Response(as_json(answer).encode(), media_type=JSON, headers=HEADERS)
 
         return endpoint
@@ -132,13 +154,17 @@ class Service:
             del answer["earlier"]["ignored"], answer["later"]["ignored"]
         return answer
 
-    async def changes(self, _request: Request, since: str, limit: int) -> dict[str, Any]:
+    async def changes(
+        self, request: Request, since: str, limit: int, *, stream: bool
+    ) -> dict[str, Any] | StreamAnswer:
+        accepted = request.headers.get("accept", "")
+        if stream or (EVENTS in accepted and JSON not in accepted):
+            # A client that connects again sends the last `id` that it got, to the address of the first time.
+            return StreamAnswer(self._streams, request.headers.get("last-event-id") or since or None)
         if not 1 <= limit <= self._limits.changes:
             raise ProblemError(400, f"limit must be a whole number from 1 to {self._limits.changes:,}")
         found = await self._handling.run(lambda: self._dd.changes(since or None, limit=limit))
-        told = [_named(change.as_dict()) for change in found]
-        for change in told:
-            del change["cursor"]
+        told = [_changed(change) for change in found]
         return {"changes": told, "cursor": found[-1].cursor if found else since or None}
 
     async def sources(self, _request: Request, source_id: str, limit: int) -> dict[str, Any]:
@@ -179,6 +205,16 @@ class Service:
     async def openapi(self, _request: Request) -> dict[str, Any]:
         return document()
 
+    async def _metrics(self, request: Request) -> Response:
+        fields_of(request.scope["query_string"], (), "the query")
+        with of_extra(METRICS, "metrics"):
+            from dedup.api.metrics import describe, exposition
+        vitals = None
+        with suppress(ProblemError):
+            vitals = await self._vitals.check()
+        text = exposition([*describe(vitals), *self._meter.collect(self._streams.open.taken)])
+        return Response(text, headers={**HEADERS, "Content-Type": PROMETHEUS})
+
     def _judged(self, given: Any, what: str, store: bool) -> dict[str, Any]:
         article, flaws = article_of(given, what) if what == "item" else read_article(given, what)
         return judged(self._dd.submit(article) if store else self._dd.lookup(article), flaws)
@@ -212,38 +248,43 @@ class Service:
         return {"verdicts": verdicts, "left": len(given) - len(verdicts), "reason": why}
 
 
-class Probe:
-    """Check the database at most once in `HEALTH_SECONDS`, however many clients ask."""
+class Probe(Generic[_Found]):
+    """Ask the database at most once in `HEALTH_SECONDS`, however many clients ask."""
 
-    def __init__(self, dd: Deduplicator, limits: Limits) -> None:
-        self._dd, self._seconds = dd, limits.work_seconds
+    def __init__(self, ask: Callable[[], _Found], limits: Limits, place: str) -> None:
+        self._ask, self._seconds, self._place = ask, limits.work_seconds, place
         self._free, self._asking = asyncio.Semaphore(1), asyncio.Lock()
         self._at = float("-inf")
+        self._found: _Found | None = None
         self._problem: ProblemError | None = None
 
-    async def check(self) -> None:
-        """Raise ProblemError unless the database answers and has the schema of this version."""
+    async def check(self) -> _Found:
+        """Return the last answer; raise ProblemError unless the database answered as it should."""
         async with self._asking:
             if time.monotonic() - self._at > HEALTH_SECONDS:
-                self._problem = None
+                self._found, self._problem = None, None
                 try:
-                    await in_thread(self._free, self._dd.ping, self._seconds)
+                    self._found = await in_thread(self._free, self._ask, self._seconds)
                 except TimeoutError:
                     words = f"the database has not answered in {self._seconds:g} s"
                     self._problem = ProblemError(503, words, OUTAGE_SECONDS)
                 except DatabaseError as error:
-                    self._problem = problem_of(error, self._dd.location)
+                    self._problem = problem_of(error, self._place)
                 self._at = time.monotonic()
         if self._problem is not None:
             raise replace(self._problem)
+        return cast("_Found", self._found)
 
 
 def _query(request: Request, endpoint: Endpoint) -> dict[str, Any]:
     """Return the parameters of a request; raise ProblemError if one is missing, unknown or invalid."""
-    known = {parameter["name"]: parameter["schema"] for parameter in endpoint.parameters}
+    known = {parameter["name"]: parameter for parameter in endpoint.parameters}
     given = fields_of(request.scope["query_string"], known, "the query")
     found: dict[str, Any] = {}
-    for name, schema in known.items():
+    for name, parameter in known.items():
+        schema = parameter["schema"]
+        if parameter.get("allowEmptyValue") and given.get(name) == "":
+            given[name] = "true"
         if name not in given and "default" not in schema:
             raise ProblemError(400, f"the parameter {name} is missing")
         found[name] = _parsed(name, schema["type"], given[name]) if name in given else schema["default"]
@@ -266,6 +307,13 @@ def judged(found: Verdict, flaws: Iterable[Flaw]) -> dict[str, Any]:
     """Return a verdict with the repairs of its article: the fields that were changed or dropped, and why."""
     repairs = [{"field": field, "reason": reason, "value": value} for field, reason, value in flaws]
     return {**_named(found.as_dict()), "repairs": repairs}
+
+
+def _changed(change: MarkChange) -> dict[str, Any]:
+    """Return a change without its cursor."""
+    told: dict[str, Any] = _named(change.as_dict())
+    del told["cursor"]
+    return told
 
 
 def _told(found: Answer, *, shared: bool) -> dict[str, Any]:

@@ -66,9 +66,13 @@ class Handling:
 
     async def run(self, work: Callable[[], _Value]) -> _Value:
         """Run `work` in a thread, within the limits, and return the result."""
+        with self.requests.one():
+            return await self.run_with(self._free, work)
+
+    async def run_with(self, free: asyncio.Semaphore, work: Callable[[], _Value]) -> _Value:
+        """Run `work` as soon as `free` has a thread for it, and return the result."""
         try:
-            with self.requests.one():
-                found = await in_thread(self._free, work, self._limits.work_seconds)
+            found = await in_thread(free, work, self._limits.work_seconds)
         except TimeoutError:
             words = f"this took longer than {self._limits.work_seconds:g} s; check whether it was done"
             raise ProblemError(503, words, BUSY_SECONDS) from None

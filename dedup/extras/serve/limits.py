@@ -18,8 +18,9 @@ REQUEST_SECONDS = 90.0  # Maximum time for a whole request, including a client t
 MAX_CLIENTS = 10_000  # Maximum number of clients whose request rate is remembered
 # Maximum time for a lock or a statement. It is below `work_seconds`, so that the answer can name the cause.
 DATABASE_SECONDS = 5.0
-# A `Deduplicator` has ten connections: the threads must leave one for the health check.
-THREADS = 8
+# A `Deduplicator` has ten connections: the threads must leave one each for the health check, the metrics and
+# the streams.
+THREADS = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Limits:
     batch_articles: int = 1_000  # maximum number of articles in a batch
     batch_seconds: float = 10.0  # a batch stops after this time; the answer says how many articles are left
     changes: int = 10_000  # maximum number of changes in an answer; about 2 MB
+    streams: int = 32  # maximum number of streams of changes; each asks the database once a second
 
 
 class Rates:

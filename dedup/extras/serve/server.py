@@ -57,7 +57,11 @@ class Framing(h11.Connection):
 
 
 class ClientConnection(H11Protocol):
-    """A connection with a time limit for each head and each request."""
+    """A connection with a time limit for each head and each request.
+
+    An endless answer finds its connection in the request's `state`. The answer prolongs the limit by `allow`,
+    and ends when the server stops, which makes `ending` done.
+    """
 
     client_key = ""
     waits_since = 0.0  # when the server began to wait for the client, by the event loop's clock
@@ -66,10 +70,11 @@ class ClientConnection(H11Protocol):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.conn: Framing = Framing(h11.SERVER, HEAD_BYTES)
+        self.ending: asyncio.Future[None] = self.loop.create_future()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._allow(HEAD_SECONDS)
+        self.allow(HEAD_SECONDS)
         self.client_key = client_key(self.client[0] if self.client else None)
         self.waits_since = self.loop.time()
         if len(self.connections) > MAX_CONNECTIONS:
@@ -96,10 +101,12 @@ class ClientConnection(H11Protocol):
         before = self.cycle
         super().handle_events()
         if self.cycle is not before and not self.cycle.response_complete:
-            self._allow(REQUEST_SECONDS)
+            self.allow(REQUEST_SECONDS)
+            # The application starts in a later turn of the event loop.
+            self.scope["state"]["connection"] = self
 
     def on_response_complete(self) -> None:
-        self._allow(HEAD_SECONDS)
+        self.allow(HEAD_SECONDS)
         self.waits_since = self.loop.time()
         super().on_response_complete()
 
@@ -112,7 +119,12 @@ class ClientConnection(H11Protocol):
             self.transport.write(f"HTTP/1.1 {head}\r\nConnection: close\r\n\r\n".encode() + body)
         self.transport.close()
 
-    def _allow(self, seconds: float) -> None:
+    def shutdown(self) -> None:
+        if not self.ending.done():
+            self.ending.set_result(None)
+        super().shutdown()
+
+    def allow(self, seconds: float) -> None:
         """Close the connection after `seconds`, unless a later call sets another time limit."""
         if self._alarm is not None:
             self._alarm.cancel()

@@ -15,6 +15,7 @@ from dedup.base.printable import printable
 from dedup.cli import output, shared
 from dedup.cli.shared import LogFormatOption, LogLevelOption
 from dedup.cli.signals import leaving, unfinished
+from dedup.cli.systemd import notifying
 
 LEAST_SECONDS = 10.0  # Minimum time between two polls, so that servers are not overloaded
 
@@ -86,9 +87,15 @@ def watch(
             output.write_text(printable(_line(verdict, article)))
         sys.stdout.flush()
 
-    with leaving() as leave:
+    with leaving() as leave, notifying(leave) as notifier:
         report = dedup.watch.watch(
-            addresses, stop=leave.is_set, every=seconds, once=once, fetch=fetch, told=told, agent=user_agent
+            addresses,
+            stop=notifier.is_set,
+            every=seconds,
+            once=once,
+            fetch=fetch,
+            told=told,
+            agent=user_agent,
         )
     if once and leave.is_set():
         unfinished()

@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -20,6 +19,7 @@ from dedup.base.logs import LogFormat, LogLevel, configure
 from dedup.cli import output
 from dedup.cli.shared import LogFormatOption, LogLevelOption, corpus, needs, stopping
 from dedup.cli.signals import StopFlag
+from dedup.cli.systemd import notifying
 
 HostOption = Annotated[
     str, Option("--host", help="Address to listen on; if other machines can reach it, a token is needed.")
@@ -121,8 +121,13 @@ def token_from(file: Path | None, variable: str) -> bytes | None:
 @contextmanager
 def started(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[dedup.Deduplicator, int, StopFlag]]:
     """Yield the corpus, the maximum bytes of an article's record, and a flag that ends the server if set."""
-    with stopping_gently() as stop, brief_corpus(log_format, log_level) as (found, longest):
-        yield found, longest, stop
+    with (
+        stopping_gently() as stop,
+        brief_corpus(log_format, log_level) as (found, longest),
+        notifying(stop) as notifier,
+    ):
+        notifier.say(f"serving {found.location}")
+        yield found, longest, notifier
         output.say("stopped as asked")
 
 
@@ -134,10 +139,7 @@ def brief_corpus(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[d
     # The first connection has longer timeouts: dedup's embedded PostgreSQL may have to create the schema.
     with corpus() as patient:
         longest = patient.settings.max_record_bytes()
-    waits = config.timeouts()
-    names = ("connect", "lock", "statement")
-    brief = {name: min(getattr(waits, name), DATABASE_SECONDS) for name in names}
-    with dedup.Deduplicator(timeouts=replace(waits, **brief)) as found:
+    with dedup.Deduplicator(timeouts=config.timeouts().at_most(DATABASE_SECONDS)) as found:
         configure(log_format, log_level)
         yield found, longest
 
