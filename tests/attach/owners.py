@@ -193,7 +193,8 @@ def assert_mark_columns(
     }
 
 
-def dumped(database: Database) -> str:
-    """The owner's schema as pg_dump writes it, without the key that each dump invents."""
-    printed = run(program("pg_dump"), "-s", "-n", SCHEMA, "-d", database.url)
+def dumped(database: Database, schema: str | None = SCHEMA) -> str:
+    """A schema, or the whole database, as pg_dump writes it, without the key that each dump invents."""
+    chosen = () if schema is None else ("-n", schema)
+    printed = run(program("pg_dump"), "-s", *chosen, "-d", database.url)
     return "\n".join(line for line in printed.splitlines() if "restrict " not in line)
