@@ -93,6 +93,7 @@ class LoadReport(Answer):
     truncated: bool = False  # whether the end of the file is missing
     stopped: bool = False  # whether the caller stopped the reading early
     understood: Understanding | None = None
+    load: int | None = None  # number of the load in `dedup loads`; None if nothing was stored
 
     def __str__(self) -> str:
         return (
