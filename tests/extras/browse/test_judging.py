@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import time
+from html import unescape
 
 import pytest
 
-from dedup import Deduplicator
+from dedup import Article, Deduplicator
+from dedup.api.operation import Operation
 from dedup.extras.judging.judgements import Pick
-from tests.extras.browse.conftest import Browser, Document, Opening, fill, newsroom_articles
+from tests.corpora import text, window
+from tests.db.test_roles import made_roles, url_of
+from tests.extras.browse.conftest import (
+    Browser,
+    Document,
+    Opening,
+    fill,
+    form_of,
+    newsroom_articles,
+    words_of,
+)
 
 STORM, UPDATE = "vantage-0312-storm", "vantage-0312-storm-update"
 
@@ -40,6 +54,8 @@ def test_a_pair_is_judged_and_the_effect_is_there_within_a_second(editing: Brows
     assert "Ann <b> said these are not the same story" in " ".join(words.split())
     with Deduplicator(corpus_url) as dd:
         (judged,) = dd.browsing.compare(STORM, UPDATE).judgements
+        (pinned,) = dd.pins.list()
+    assert (pinned.pinned_by, pinned.relation, pinned.reason) == ("Ann <b>", "unrelated", "a second storm")
     assert (judged.judged_by, judged.label, judged.note) == ("Ann <b>", "different", "a second storm")
 
 
@@ -71,6 +87,45 @@ def test_the_queue_has_what_nobody_judged(editing: Browser, corpus_url: str) -> 
     assert "these are the same story" in said
     assert "above <code>" not in said
     assert 'value="Ann"' in editing.page("/compare", a=STORM, b=UPDATE, by="Ann")
+
+
+def test_without_editing_the_page_of_a_pair_shows_the_command(opening: Opening, corpus_url: str) -> None:
+    ids = ["-a $(id) <b>", "b'c", "bell\a"]
+    fill(corpus_url, [Article(id, text(window(0, 6))) for id in ids])
+    browser = opening(corpus_url)
+    page = browser.page("/compare", a=ids[0], b=ids[1])
+    assert "<form" not in page.partition("<main")[2]
+    (command,) = re.findall(r"<code>(dedup pin .*?)</code>", page)
+    words = shlex.split(unescape(command))
+    assert words[:8] == ["dedup", "pin", "set", "--as", "NAME", "--why", "REASON", "--"]
+    assert sorted(words[8:]) == sorted([*ids[:2], "RELATION"])
+    assert "dedup pin" not in browser.page("/compare", a=ids[0], b=ids[2])
+
+
+def test_a_role_that_only_reads_is_told_what_the_owner_may_type(
+    opening: Opening, corpus_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(corpus_url, [one for one in newsroom_articles() if "storm" in one.source_id])
+    with made_roles(corpus_url, ["reader"]) as names:
+        with Operation(corpus_url) as owner:
+            owner.grant(reader=[names["reader"]])
+        editing = opening(url_of(corpus_url, names["reader"]), editing=True)
+        page = editing.page("/compare", a=STORM, b=UPDATE)
+        for say in ("unrelated", "unsure"):
+            reply = editing.send(page, "/judge", by="Ann", reason="", say=say)
+            assert reply.status == 403
+            words = words_of(reply)
+            assert "as the owner: dedup pin set --as NAME --why REASON --" in words
+            assert f"{STORM} {UPDATE} RELATION" in words
+        _, hidden = form_of(page, "/judge")
+        undo = {"form": hidden["form"], "a": STORM, "b": UPDATE, "back": "compare"}
+        assert editing.post("/judge/undo", undo).status == 403
+        sentence = {"form": hidden["form"], "hash": "1", "say": "never"}
+        assert editing.post("/sentences", sentence).status == 403
+    assert "answered with 503" not in caplog.text
+    with Deduplicator(corpus_url) as dd:
+        assert dd.pins.list() == []
+        assert dd.browsing.compare(STORM, UPDATE).judgements == ()
 
 
 def test_a_sentence_is_pinned_and_unpinned(opening: Opening, corpus_url: str) -> None:
