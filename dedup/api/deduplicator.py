@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from dedup.api import checks
 from dedup.api.questions import Questions
@@ -239,20 +239,31 @@ class Deduplicator(Questions):
         return settling.preview(self._database)
 
     def dry_run(
-        self, *, memory: int | None = None, limit: int = 1_000, progress: Progress | None = None
+        self,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        memory: int | None = None,
+        limit: int = 1_000,
+        progress: Progress | None = None,
     ) -> dry_runs.DryRun:
         """Return which marks the next backfill would change, because settings or this program changed.
 
         The whole corpus is read and decided in memory, and nothing is written. Pending articles have no mark
-        that could change. Texts that must be fingerprinted again are compared by their present fingerprints.
+        that could change, and failed articles stay failed. Texts that must be fingerprinted again are
+        compared by their present fingerprints. But if `settings` has settings of the kind *fingerprint*, all
+        texts are fingerprinted in memory, by one thread.
 
         Args:
+            settings: settings to try, besides those that wait for the next backfill; they are not stored.
             memory: approximate maximum of bytes; None: a quarter of the machine's memory.
             limit: maximum number of articles that are listed; all are counted.
+
+        Raises SettingError: a setting to try is unknown or out of range, or cannot be tried. Raises
+        InputError: new fingerprints do not fit in `memory`.
         """
         checks.optional(checks.whole_number, "memory", memory, MIN_MEMORY)
         checks.whole_number("limit", limit, 0, MAX_BATCH)
-        return dry_runs.dry_run(self._database, memory=memory, limit=limit, progress=progress)
+        return dry_runs.dry_run(self._database, settings, memory=memory, limit=limit, progress=progress)
 
     def prune(
         self, older_than: str, *, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
