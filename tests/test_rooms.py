@@ -26,8 +26,8 @@ ROOMS = (
 """Packages and modules of `dedup/`, lowest first: each imports only earlier ones."""
 
 EXTRAS = (
-    *("watch", "scrapy", "frames", "coverage", "judging", "pages", "serve", "browse", "lab", "spark"),
-    "mcp",
+    *("watch", "scrapy", "frames", "loads", "coverage", "judging", "pages", "serve", "browse", "lab"),
+    *("spark", "mcp"),
 )
 """Packages of `dedup/extras/`, lowest first; the core imports no extra."""
 

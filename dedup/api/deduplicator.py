@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dedup.api import settings as of_settings
     from dedup.extras.coverage.outlets import Outlets
     from dedup.extras.judging.judgements import Judgements
+    from dedup.extras.loads.loads import Loads
     from dedup.extras.spark.postgres import ImportReport
     from dedup.files import readers, reading
     from dedup.files import report as reports
@@ -365,6 +366,12 @@ class Deduplicator(Questions):
     def outlets(self) -> Outlets:
         """Owners and other names of outlets, which decide about origins."""
         made: type[Outlets] = plugins.needed("corpus", "outlets", extra="coverage")
+        return made(self._database)
+
+    @property
+    def loads(self) -> Loads:
+        """Loads and feeds, and the removal of the articles that they brought."""
+        made: type[Loads] = plugins.needed("corpus", "loads", extra="loads")
         return made(self._database)
 
     @property
