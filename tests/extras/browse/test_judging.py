@@ -10,19 +10,9 @@ from html import unescape
 import pytest
 
 from dedup import Article, Deduplicator
-from dedup.api.operation import Operation
 from dedup.extras.judging.judgements import Pick
 from tests.corpora import text, window
-from tests.db.test_roles import made_roles, url_of
-from tests.extras.browse.conftest import (
-    Browser,
-    Document,
-    Opening,
-    fill,
-    form_of,
-    newsroom_articles,
-    words_of,
-)
+from tests.extras.browse.conftest import Browser, Document, Opening, fill, newsroom_articles
 
 STORM, UPDATE = "vantage-0312-storm", "vantage-0312-storm-update"
 
@@ -100,32 +90,6 @@ def test_without_editing_the_page_of_a_pair_shows_the_command(opening: Opening, 
     assert words[:8] == ["dedup", "pin", "set", "--as", "NAME", "--why", "REASON", "--"]
     assert sorted(words[8:]) == sorted([*ids[:2], "RELATION"])
     assert "dedup pin" not in browser.page("/compare", a=ids[0], b=ids[2])
-
-
-def test_a_role_that_only_reads_is_told_what_the_owner_may_type(
-    opening: Opening, corpus_url: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    fill(corpus_url, [one for one in newsroom_articles() if "storm" in one.source_id])
-    with made_roles(corpus_url, ["reader"]) as names:
-        with Operation(corpus_url) as owner:
-            owner.grant(reader=[names["reader"]])
-        editing = opening(url_of(corpus_url, names["reader"]), editing=True)
-        page = editing.page("/compare", a=STORM, b=UPDATE)
-        for say in ("unrelated", "unsure"):
-            reply = editing.send(page, "/judge", by="Ann", reason="", say=say)
-            assert reply.status == 403
-            words = words_of(reply)
-            assert "as the owner: dedup pin set --as NAME --why REASON --" in words
-            assert f"{STORM} {UPDATE} RELATION" in words
-        _, hidden = form_of(page, "/judge")
-        undo = {"form": hidden["form"], "a": STORM, "b": UPDATE, "back": "compare"}
-        assert editing.post("/judge/undo", undo).status == 403
-        sentence = {"form": hidden["form"], "hash": "1", "say": "never"}
-        assert editing.post("/sentences", sentence).status == 403
-    assert "answered with 503" not in caplog.text
-    with Deduplicator(corpus_url) as dd:
-        assert dd.pins.list() == []
-        assert dd.browsing.compare(STORM, UPDATE).judgements == ()
 
 
 def test_a_sentence_is_pinned_and_unpinned(opening: Opening, corpus_url: str) -> None:
