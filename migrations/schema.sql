@@ -50,6 +50,10 @@ CREATE TABLE dedup.judgement ();
 CREATE TABLE dedup.key_block () WITH (toast_tuple_target=8160);
 --- table key_segment
 CREATE TABLE dedup.key_segment ();
+--- table load
+CREATE TABLE dedup.load ();
+--- table load_part
+CREATE TABLE dedup.load_part ();
 --- table mark_change
 CREATE TABLE dedup.mark_change ();
 --- table match
@@ -472,6 +476,28 @@ ALTER TABLE dedup.key_segment ADD COLUMN canonical boolean NOT NULL;
 ALTER TABLE dedup.key_segment ADD COLUMN entries bigint NOT NULL;
 --- column blocks of key_segment
 ALTER TABLE dedup.key_segment ADD COLUMN blocks bigint NOT NULL;
+--- column id of load
+ALTER TABLE dedup.load ADD COLUMN id integer NOT NULL GENERATED ALWAYS AS IDENTITY;
+--- column source of load
+ALTER TABLE dedup.load ADD COLUMN source text;
+--- column feed_id of load
+ALTER TABLE dedup.load ADD COLUMN feed_id integer;
+--- column loaded_by of load
+ALTER TABLE dedup.load ADD COLUMN loaded_by text NOT NULL DEFAULT SESSION_USER;
+--- column loaded_at of load
+ALTER TABLE dedup.load ADD COLUMN loaded_at timestamp with time zone NOT NULL DEFAULT now();
+--- column removed_by of load
+ALTER TABLE dedup.load ADD COLUMN removed_by text;
+--- column removed_at of load
+ALTER TABLE dedup.load ADD COLUMN removed_at timestamp with time zone;
+--- column load_id of load_part
+ALTER TABLE dedup.load_part ADD COLUMN load_id integer;
+--- column feed_id of load_part
+ALTER TABLE dedup.load_part ADD COLUMN feed_id integer;
+--- column kind of load_part
+ALTER TABLE dedup.load_part ADD COLUMN kind text NOT NULL;
+--- column ids of load_part
+ALTER TABLE dedup.load_part ADD COLUMN ids int8multirange NOT NULL;
 --- column id of mark_change
 ALTER TABLE dedup.mark_change ADD COLUMN id bigint NOT NULL GENERATED ALWAYS AS IDENTITY;
 --- column attachment_id of mark_change
@@ -764,6 +790,8 @@ ALTER TABLE dedup.judgement ADD CONSTRAINT judgement_pkey PRIMARY KEY (source_id
 ALTER TABLE dedup.key_block ADD CONSTRAINT key_block_pkey PRIMARY KEY (segment, number);
 --- constraint key_segment_pkey of key_segment
 ALTER TABLE dedup.key_segment ADD CONSTRAINT key_segment_pkey PRIMARY KEY (id);
+--- constraint load_pkey of load
+ALTER TABLE dedup.load ADD CONSTRAINT load_pkey PRIMARY KEY (id);
 --- constraint mark_change_pkey of mark_change
 ALTER TABLE dedup.mark_change ADD CONSTRAINT mark_change_pkey PRIMARY KEY (id);
 --- constraint match_pkey of match
@@ -1561,6 +1589,17 @@ CREATE OR REPLACE FUNCTION dedup.keys(sentence_hashes bigint[], buckets bigint[]
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN (buckets = '{}'::bigint[]) THEN (sentence_hashes || content_hash) ELSE (sentence_hashes || buckets) END;
+--- function loads_emptied()
+CREATE OR REPLACE FUNCTION dedup.loads_emptied()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path = pg_catalog, dedup, pg_temp
+AS $function$
+BEGIN
+    DELETE FROM load_part;
+    RETURN NULL;
+END $function$;
 --- function make_stale(ids bigint[])
 CREATE OR REPLACE FUNCTION dedup.make_stale(ids bigint[])
  RETURNS SETOF bigint
@@ -2229,6 +2268,16 @@ ALTER TABLE dedup.judgement ADD CONSTRAINT judgement_judged_by_check CHECK (((le
 ALTER TABLE dedup.judgement ADD CONSTRAINT judgement_label_check CHECK ((label = ANY (ARRAY['duplicate'::text, 'similar'::text, 'different'::text, 'unsure'::text])));
 --- constraint judgement_order_check of judgement
 ALTER TABLE dedup.judgement ADD CONSTRAINT judgement_order_check CHECK ((source_id < other_source_id));
+--- constraint load_feed_id_fkey of load
+ALTER TABLE dedup.load ADD CONSTRAINT load_feed_id_fkey FOREIGN KEY (feed_id) REFERENCES dedup.feed(id) ON DELETE SET NULL;
+--- constraint load_part_feed_id_fkey of load_part
+ALTER TABLE dedup.load_part ADD CONSTRAINT load_part_feed_id_fkey FOREIGN KEY (feed_id) REFERENCES dedup.feed(id) ON DELETE CASCADE;
+--- constraint load_part_kind_check of load_part
+ALTER TABLE dedup.load_part ADD CONSTRAINT load_part_kind_check CHECK ((kind = ANY (ARRAY['new'::text, 'known'::text, 'edited'::text])));
+--- constraint load_part_load_id_fkey of load_part
+ALTER TABLE dedup.load_part ADD CONSTRAINT load_part_load_id_fkey FOREIGN KEY (load_id) REFERENCES dedup.load(id) ON DELETE CASCADE;
+--- constraint load_part_owner_check of load_part
+ALTER TABLE dedup.load_part ADD CONSTRAINT load_part_owner_check CHECK ((num_nonnulls(load_id, feed_id) = 1));
 --- constraint match_relation_check of match
 ALTER TABLE dedup.match ADD CONSTRAINT match_relation_check CHECK ((relation = ANY (ARRAY['duplicate'::text, 'similar'::text])));
 --- constraint match_rule_check of match
@@ -2293,6 +2342,12 @@ CREATE INDEX feed_entry_by_feed ON dedup.feed_entry USING btree (feed_id, seen_a
 CREATE INDEX journal_mark_position ON dedup.journal_mark USING btree ("position", article_id);
 --- index judgement_other of judgement
 CREATE INDEX judgement_other ON dedup.judgement USING btree (other_source_id);
+--- index load_part_feed_id of load_part
+CREATE INDEX load_part_feed_id ON dedup.load_part USING btree (feed_id) WHERE (feed_id IS NOT NULL);
+--- index load_part_ids of load_part
+CREATE INDEX load_part_ids ON dedup.load_part USING gist (ids);
+--- index load_part_load_id of load_part
+CREATE INDEX load_part_load_id ON dedup.load_part USING btree (load_id) WHERE (load_id IS NOT NULL);
 --- index match_best_match of match
 CREATE UNIQUE INDEX match_best_match ON dedup.match USING btree (other_id) WHERE best_match;
 --- index match_containment of match
@@ -3355,6 +3410,8 @@ CREATE OR REPLACE TRIGGER article_revision BEFORE UPDATE OF revision ON dedup.ar
 CREATE OR REPLACE TRIGGER article_waits AFTER INSERT OR DELETE OR UPDATE OF source_id, title, text, language, published_at, added_at, scope ON dedup.article FOR EACH STATEMENT EXECUTE FUNCTION dedup.article_waits();
 --- trigger attached_emptied of article
 CREATE OR REPLACE TRIGGER attached_emptied AFTER TRUNCATE ON dedup.article FOR EACH STATEMENT EXECUTE FUNCTION dedup.attached_emptied();
+--- trigger loads_emptied of article
+CREATE OR REPLACE TRIGGER loads_emptied AFTER TRUNCATE ON dedup.article FOR EACH STATEMENT EXECUTE FUNCTION dedup.loads_emptied();
 --- trigger sentences_deleted of article
 CREATE OR REPLACE TRIGGER sentences_deleted AFTER DELETE ON dedup.article FOR EACH ROW EXECUTE FUNCTION dedup.sentences_went();
 --- trigger sentences_edited of article

@@ -232,5 +232,5 @@ SMALL = (
     *("sentence_model", "review_pair", "judgement", "deferred_article", "run", "bulk_change"),
     *("worker", "run_total", "compared_version", "compared_copy", "quoted_sentence", "sentence_schedule"),
     *("attachment", "outbox", "mark_change", "refused_row", "attached_copy"),
-    *("feed_entry", "feed", "outlet", "word_count"),
+    *("load", "feed_entry", "feed", "outlet", "word_count"),
 )

@@ -30,6 +30,7 @@ DECLARED: dict[str, set[str]] = {
 COMMANDS = {
     "watch": "watch",
     "frames": "export stories",
+    "loads": "loads.*",
     "coverage": "origins|outlets.*|sources|coverage|export (panel|network)",
     "judging": "judge (review|score|tune)",
     "serve": "serve",

@@ -26,7 +26,7 @@ ROOMS = (
 """Packages and modules of `dedup/`, lowest first: each imports only earlier ones."""
 
 EXTRAS = (
-    *("watch", "scrapy", "fsspec", "frames", "coverage", "judging", "pages"),
+    *("watch", "scrapy", "fsspec", "frames", "loads", "coverage", "judging", "pages"),
     *("serve", "browse", "lab", "spark"),
     "mcp",
 )

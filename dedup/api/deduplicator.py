@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dedup.api import settings as of_settings
     from dedup.extras.coverage.outlets import Outlets
     from dedup.extras.judging.judgements import Judgements
+    from dedup.extras.loads.loads import Loads
     from dedup.extras.spark.postgres import ImportReport
     from dedup.files import readers, reading, rows
     from dedup.files import report as reports
@@ -248,20 +249,31 @@ class Deduplicator(Questions):
         return settling.preview(self._database)
 
     def dry_run(
-        self, *, memory: int | None = None, limit: int = 1_000, progress: Progress | None = None
+        self,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        memory: int | None = None,
+        limit: int = 1_000,
+        progress: Progress | None = None,
     ) -> dry_runs.DryRun:
         """Return which marks the next backfill would change, because settings or this program changed.
 
         The whole corpus is read and decided in memory, and nothing is written. Pending articles have no mark
-        that could change. Texts that must be fingerprinted again are compared by their present fingerprints.
+        that could change, and failed articles stay failed. Texts that must be fingerprinted again are
+        compared by their present fingerprints. But if `settings` has settings of the kind *fingerprint*, all
+        texts are fingerprinted in memory, by one thread.
 
         Args:
+            settings: settings to try, besides those that wait for the next backfill; they are not stored.
             memory: approximate maximum of bytes; None: a quarter of the machine's memory.
             limit: maximum number of articles that are listed; all are counted.
+
+        Raises SettingError: a setting to try is unknown or out of range, or cannot be tried. Raises
+        InputError: new fingerprints do not fit in `memory`.
         """
         checks.optional(checks.whole_number, "memory", memory, MIN_MEMORY)
         checks.whole_number("limit", limit, 0, MAX_BATCH)
-        return dry_runs.dry_run(self._database, memory=memory, limit=limit, progress=progress)
+        return dry_runs.dry_run(self._database, settings, memory=memory, limit=limit, progress=progress)
 
     def prune(
         self, older_than: str, *, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
@@ -363,6 +375,12 @@ class Deduplicator(Questions):
     def outlets(self) -> Outlets:
         """Owners and other names of outlets, which decide about origins."""
         made: type[Outlets] = plugins.needed("corpus", "outlets", extra="coverage")
+        return made(self._database)
+
+    @property
+    def loads(self) -> Loads:
+        """Loads and feeds, and the removal of the articles that they brought."""
+        made: type[Loads] = plugins.needed("corpus", "loads", extra="loads")
         return made(self._database)
 
     @property

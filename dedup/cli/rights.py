@@ -19,6 +19,8 @@ MAY: Mapping[str, tuple[Role, ...]] = {
     **dict.fromkeys(("agencies", "corrections"), _TEXTS),
     **dict.fromkeys(("status", "metrics", "settings", "attachments", "export corpus"), _TEXTS),
     **dict.fromkeys(("check", "watch"), ("scraper", "worker")),
+    **dict.fromkeys(("loads", "settings try"), _TEXTS),
+    "loads remove": ("worker",),
     "check --dry-run": ("scraper", "reader", "worker"),
     **dict.fromkeys(("backfill", "retry", "delete", "worker", "verify", "sentences"), ("worker",)),
     # A scraper may load new articles, but only a worker may load an article that is stored already.

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
 
 from dedup.base.errors import InputError, SettingError
+from dedup.base.machine import MAX_BATCH
 from dedup.cli import output, shared
 from dedup.cli.progress import progress_bar
+from dedup.cli.read import opened
 from dedup.cli.shared import JsonOption, YesOption, corpus
+from dedup.cli.write import show_dry_run
 from dedup.rules.relation import Relation
 
 CHANGES = {"fingerprint": "fingerprints", "rule": "marks", "window": "what is compared"}
 """Names of the data that a setting changes, by the kind of the setting."""
+
+DIFFERENCE_COLUMNS = (
+    *("id", "status", "duplicate_of", "reason"),
+    *("new_status", "new_duplicate_of", "new_score", "new_reason"),
+)
+"""Columns of the CSV file of changed marks."""
 
 SentenceLanguageOption = Annotated[
     str | None, Option("--language", help="Language of the sentence, such as `en`.")
@@ -98,14 +109,67 @@ def settings_set(
 
     Next: `dedup backfill`.
     """
-    parsed: dict[str, Any] = {}
+    parsed: dict[str, Any] = _parsed(values)
+    if key := parsed.get("hash_key"):
+        parsed["hash_key"] = shared.hash_key(key)
+    _change(parsed, yes=yes)
+
+
+def _parsed(values: list[str]) -> dict[str, str]:
+    """Return settings by name. Raises SettingError: an argument has no `=`."""
+    parsed = {}
     for number, pair in enumerate(values, 1):
         name, separator, value = pair.partition("=")
         # The message does not quote the argument: it may be a secret.
         if not separator:
             raise SettingError(f"argument {number} has no =; write NAME=VALUE, such as bands=16")
-        parsed[name] = shared.hash_key(value) if name == "hash_key" and value else value
-    _change(parsed, yes=yes)
+        parsed[name] = value
+    return parsed
+
+
+@settings_app.command("try")
+def settings_try(
+    values: Annotated[list[str], Argument(metavar="NAME=VALUE", help="A setting and the value to try.")],
+    memory: Annotated[
+        int | None, Option(min=16, metavar="MB", help="RAM limit; default: 1/4 of RAM.")
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        Option("--csv", metavar="FILE", help=f"New file for the changed marks, at most {MAX_BATCH:,}."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Say which marks other settings would change, and change nothing.
+
+    The whole corpus is decided in memory by the present settings, by those that wait for the next backfill,
+    and by the given values. The result has counts from mark to mark, and examples; `--json` has 1,000
+    examples.
+
+    A setting that changes fingerprints (see `dedup settings`) takes longer: every text is read, and its new
+    fingerprint is held in memory, about 1.6 kB for each article. Failed articles stay failed. A new
+    `hash_key` changes no mark, and `keep_window` is for `dedup prune --dry-run`: both cannot be tried.
+
+    **Examples**
+
+        dedup settings try duplicate_sentence_jaccard=0.8
+
+        dedup settings try text_min_words=8 --csv changed.csv
+    """
+    if csv and csv.exists():
+        raise InputError(f"{csv} exists; give another name")
+    with corpus() as dd, progress_bar() as bar:
+        tried = dd.dry_run(
+            _parsed(values),
+            memory=None if memory is None else memory * 1_000_000,
+            limit=MAX_BATCH if csv else 1_000,
+            progress=bar,
+        )
+    if csv:
+        with opened(csv) as file:
+            rows = (one.as_dict() for one in tried.differences)
+            count = output.write_csv(rows, DIFFERENCE_COLUMNS, file)
+        output.say(f"wrote {shared.counted(count, 'changed mark')} to {csv}")
+    show_dry_run(tried, json, f"dedup settings set {shlex.join(values)}")
 
 
 @settings_app.command("reset")

@@ -11,8 +11,8 @@ LISTING = Path(__file__).with_name("help.txt")  # Made by scripts/command_pages.
 WIDTH = 80  # Number of columns of `LISTING`
 
 EXTRA_COMMANDS = [
-    *("browse", "coverage", "export", "import", "judge", "lab", "mcp", "origins", "outlets", "quotes"),
-    *("report", "serve", "sources", "spark", "watch"),
+    *("browse", "coverage", "export", "import", "judge", "lab", "loads", "mcp", "origins", "outlets"),
+    *("quotes", "report", "serve", "sources", "spark", "watch"),
 ]
 """Commands and groups in `LISTING` that extras add."""
 

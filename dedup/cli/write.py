@@ -56,7 +56,7 @@ def backfill(
     if dry_run:
         with shared.corpus() as dd, progress_bar() as bar:
             tried = dd.dry_run(memory=None if memory is None else memory * 1_000_000, progress=bar)
-        _show_dry_run(tried, json)
+        show_dry_run(tried, json, "dedup backfill")
         return
     with shared.corpus() as dd, shared.stopping() as stop, progress_bar() as bar:
         if dd.settings.adoption():
@@ -82,7 +82,8 @@ def backfill(
 DIFFERENCES_SHOWN = 20  # Maximum number of changed marks in the table; --json has 1,000
 
 
-def _show_dry_run(tried: dedup.DryRun, json: bool) -> None:
+def show_dry_run(tried: dedup.DryRun, json: bool, then: str) -> None:
+    """Print the marks that would change. `then`: the command to type next."""
     if json:
         output.write_json(tried.as_dict())
         return
@@ -101,7 +102,7 @@ def _show_dry_run(tried: dedup.DryRun, json: bool) -> None:
     if tried.unread:
         texts = shared.counted(tried.unread, "text")
         output.say(f"{texts} will be read again first; that may change further marks")
-    output.say("next: dedup backfill")
+    output.say(f"next: {then}")
 
 
 def _say_done(report: dedup.BackfillReport) -> None:

@@ -134,6 +134,7 @@ class LoadReport(Answer):
     truncated: bool = False
     stopped: bool = False
     understood: Understanding | None = None
+    load: int | None = None  # number of the load in `dedup loads`; None if nothing was stored
 
     def __str__(self) -> str:
         return (

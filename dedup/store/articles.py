@@ -7,7 +7,7 @@ open transaction has locked an article, a new version of the article is deferred
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import psycopg
@@ -25,12 +25,15 @@ _EDITABLE = tuple(name for name in ARTICLE_FIELDS if name != "source_id")
 
 @dataclass(slots=True)
 class LoadCounts:
-    """Numbers of new, changed, unchanged and superseded articles in a batch."""
+    """Numbers of new, changed, unchanged and superseded articles in a batch, and ids of these articles."""
 
     new: int = 0
     changed: int = 0
     same: int = 0
     superseded: int = 0  # a later article of the batch has the same source_id
+    new_ids: list[int] = field(default_factory=list, compare=False)
+    known_ids: list[int] = field(default_factory=list, compare=False)  # changed or unchanged articles
+    edited_ids: list[int] = field(default_factory=list, compare=False)  # changed, with a new revision
 
 
 def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
@@ -44,14 +47,19 @@ def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
         last[article.source_id] = article
     values = _column_values(last.values())
     counts = LoadCounts(superseded=len(articles) - len(last))
-    counts.new = _insert(cursor, values, len(last))
+    counts.new_ids = _insert(cursor, values, len(last))
+    counts.new = len(counts.new_ids)
     known = len(last) - counts.new
     if known:
-        changed = one_column(cursor, _sql("changed"), values)
+        stored = cursor.execute(_sql("stored"), values).fetchall()
+        new = set(counts.new_ids)
+        counts.known_ids = [id for id, _, _ in stored if id not in new]
+        changed = {id: revision for id, revision, differs in stored if differs}
         if changed:
             # Take the lock here: the UPDATE trigger would take it without the short timeout for row locks.
             hold_settle_lock(cursor)
-            cursor.execute(_sql("update"), {**values, "ids": bigints(changed)})
+            rows = cursor.execute(_sql("update"), {**values, "ids": bigints(changed)}).fetchall()
+            counts.edited_ids = [id for id, revision in rows if revision > changed[id]]
         counts.changed, counts.same = len(changed), known - len(changed)
     return counts
 
@@ -72,19 +80,19 @@ def article_values(article: Article) -> dict[str, Any]:
     return values | {"text": storable(article.text), "kept": kept_json(article.kept)}
 
 
-def _insert(cursor: Cursor, values: dict[str, Any], given: int) -> int:
-    """Insert the articles that are new; return how many are new. `given`: number of articles in `values`."""
+def _insert(cursor: Cursor, values: dict[str, Any], given: int) -> list[int]:
+    """Insert the articles that are new; return their ids. `given`: number of articles in `values`."""
     if given == 1:
-        return cursor.execute(_sql("insert"), values).rowcount
+        return one_column(cursor, _sql("insert"), values)
     with cursor.connection.transaction() as savepoint:
-        new = cursor.execute(_sql("insert"), values).rowcount
-        if new in (0, given):
+        new = one_column(cursor, _sql("insert"), values)
+        if len(new) in (0, given):
             return new
         # Some articles are stored already, and editing them needs the settle lock. The transaction that holds
         # the lock may wait for the new rows: a deadlock. So undo the insert, and repeat it under the lock.
         raise psycopg.Rollback(savepoint)
     hold_settle_lock(cursor)
-    return cursor.execute(_sql("insert"), values).rowcount
+    return one_column(cursor, _sql("insert"), values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,29 +9,30 @@ unnest(%(source_id)b::text[], %(text)b::text[], %(title)b::text[], %(url)b::text
     AS i (source_id, text, title, url, publication, published_at, added_at, language, byline, kept, scope)
 
 -- name: insert
--- Store the articles whose source_ids are new.
+-- Store the articles whose source_ids are new; return their ids.
 INSERT INTO dedup.article (source_id, text, title, url, publication, published_at, added_at, language, byline, kept,
                            scope)
 SELECT source_id, text, title, url, publication, published_at, coalesce(added_at, now()), language, byline, kept, scope
 FROM ${incoming} ORDER BY source_id
-ON CONFLICT (source_id) DO NOTHING
+ON CONFLICT (source_id) DO NOTHING RETURNING id
 
--- name: changed
--- Return the stored articles that the incoming articles change. A null field changes nothing.
-SELECT a.id FROM ${incoming} JOIN dedup.article a USING (source_id)
-WHERE (i.text IS NOT NULL AND i.text IS DISTINCT FROM a.text)
-   OR (i.title IS NOT NULL AND i.title IS DISTINCT FROM a.title)
-   OR (i.url IS NOT NULL AND i.url IS DISTINCT FROM a.url)
-   OR (i.publication IS NOT NULL AND i.publication IS DISTINCT FROM a.publication)
-   OR (i.published_at IS NOT NULL AND i.published_at IS DISTINCT FROM a.published_at)
-   OR (i.added_at IS NOT NULL AND i.added_at IS DISTINCT FROM a.added_at)
-   OR (i.language IS NOT NULL AND i.language IS DISTINCT FROM a.language)
-   OR (i.byline IS NOT NULL AND i.byline IS DISTINCT FROM a.byline)
-   OR (i.kept IS NOT NULL AND i.kept IS DISTINCT FROM a.kept)
-   OR (i.scope IS NOT NULL AND i.scope IS DISTINCT FROM a.scope)
+-- name: stored
+-- Return the stored articles among the incoming articles, and whether these change them. A null field changes nothing.
+SELECT a.id, a.revision,
+       i.text IS NOT NULL AND i.text IS DISTINCT FROM a.text
+       OR i.title IS NOT NULL AND i.title IS DISTINCT FROM a.title
+       OR i.url IS NOT NULL AND i.url IS DISTINCT FROM a.url
+       OR i.publication IS NOT NULL AND i.publication IS DISTINCT FROM a.publication
+       OR i.published_at IS NOT NULL AND i.published_at IS DISTINCT FROM a.published_at
+       OR i.added_at IS NOT NULL AND i.added_at IS DISTINCT FROM a.added_at
+       OR i.language IS NOT NULL AND i.language IS DISTINCT FROM a.language
+       OR i.byline IS NOT NULL AND i.byline IS DISTINCT FROM a.byline
+       OR i.kept IS NOT NULL AND i.kept IS DISTINCT FROM a.kept
+       OR i.scope IS NOT NULL AND i.scope IS DISTINCT FROM a.scope
+FROM ${incoming} JOIN dedup.article a USING (source_id)
 
 -- name: update
--- Update stored articles; a field that is null keeps its stored value.
+-- Update stored articles, and return their revisions; a field that is null keeps its stored value.
 UPDATE dedup.article a
 SET text = coalesce(i.text, a.text), title = coalesce(i.title, a.title), url = coalesce(i.url, a.url),
     publication = coalesce(i.publication, a.publication), published_at = coalesce(i.published_at, a.published_at),
@@ -39,6 +40,7 @@ SET text = coalesce(i.text, a.text), title = coalesce(i.title, a.title), url = c
     byline = coalesce(i.byline, a.byline), kept = coalesce(i.kept, a.kept), scope = coalesce(i.scope, a.scope)
 FROM ${incoming}
 WHERE i.source_id = a.source_id AND a.id = ANY (%(ids)s)
+RETURNING a.id, a.revision
 
 -- name: count
 -- Count all articles.

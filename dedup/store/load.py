@@ -1,6 +1,7 @@
 """Loads articles from a file or a program into the corpus, in batches. Backfills settle the articles.
 
-If the file or the program fails, the articles before the error stay stored.
+If the file or the program fails, the articles before the error stay stored. The tables `load` and `load_part`
+keep which articles each load had, so that a load can be removed (`dedup/extras/loads/`).
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ from itertools import islice
 from pathlib import Path
 
 from dedup.base.answer import Answer
-from dedup.base.article import Article, stored_size
+from dedup.base.article import Article, storable, stored_size
 from dedup.base.errors import InputError
 from dedup.base.progress import Progress, SilentProgress
-from dedup.db.database import Database, retry
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor, Database, one_row, retry
+from dedup.db.statements import Statements
+from dedup.files.packed import find_address
 from dedup.files.readers import read_file
 from dedup.files.reading import Reading
 from dedup.files.record import MAX_RECORD_BYTES
@@ -23,10 +27,14 @@ from dedup.files.rows import GivenRows
 from dedup.store import articles
 from dedup.store.articles import LoadCounts
 
+_sql = Statements("store/load")
+
 BATCH_ARTICLES = 500  # Maximum number per transaction
 BATCH_BYTES = 4_000_000  # Maximum per transaction, unless one article is larger. Postgres accepts 1 GB
 
 PREVIEWED_ARTICLES = 3
+
+SOURCE_CHARACTERS = 1_000  # Maximum number of characters stored of the name of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +65,8 @@ def load_file(
 
     Raises InputError: the file cannot be read to its end; DatabaseError: the server failed.
     """
+    # An address may hold a login, which is not kept.
+    source = None if isinstance(path, GivenRows) else find_address(storable(str(path)))[:SOURCE_CHARACTERS]
     found = read_file(
         path,
         reading,
@@ -66,7 +76,7 @@ def load_file(
         progress=progress or SilentProgress(),
         stop=stop,
     )
-    _store_each(database, found, report)
+    _store_each(database, found, report, source)
 
 
 def preview_file(
@@ -111,9 +121,11 @@ def load_articles(
     _store_each(database, checked(), report)
 
 
-def _store_each(database: Database, found: Iterator[Article], report: LoadReport) -> None:
+def _store_each(
+    database: Database, found: Iterator[Article], report: LoadReport, source: str | None = None
+) -> None:
     """Store articles in batches; after an error of `found`, also the last, incomplete batch."""
-    batch = _Batch(database, report)
+    batch = _Batch(database, report, source)
     while True:
         try:
             article = next(found, None)
@@ -127,11 +139,12 @@ def _store_each(database: Database, found: Iterator[Article], report: LoadReport
 
 
 class _Batch:
-    """Articles that wait to be stored in one transaction."""
+    """Articles that wait to be stored in one transaction. `source`: the file, if they come from a file."""
 
-    def __init__(self, database: Database, report: LoadReport) -> None:
-        self._database = database
+    def __init__(self, database: Database, report: LoadReport, source: str | None = None) -> None:
+        self._database, self._source = database, source
         self._report = report
+        self._load: int | None = None
         self._articles: list[Article] = []
         self._bytes = 0
 
@@ -148,15 +161,26 @@ class _Batch:
         if not self._articles:
             return
 
-        def attempt() -> LoadCounts:
+        def attempt() -> tuple[LoadCounts, int]:
             with self._database.transaction() as cursor:
-                return articles.store(cursor, self._articles)
+                counts = articles.store(cursor, self._articles)
+                return counts, _note(cursor, self._load, self._source, counts)
 
-        counts = retry(attempt, self._database.timeouts.lock)
         report = self._report
+        counts, self._load = retry(attempt, self._database.timeouts.lock)
+        report.load = self._load
         report.lines += len(self._articles)
         report.new += counts.new
         report.changed += counts.changed
         report.same += counts.same
         report.superseded += counts.superseded
         self._articles, self._bytes = [], 0
+
+
+def _note(cursor: Cursor, load: int | None, source: str | None, counts: LoadCounts) -> int:
+    """Store which articles a load had; return the number of the load. `load`: None in its first batch."""
+    if load is None:
+        load = int(one_row(cursor, _sql("begin"), {"source": source})[0])
+    ids = {"new": counts.new_ids, "known": counts.known_ids, "edited": counts.edited_ids}
+    cursor.execute(_sql("note"), {"load": load, **{kind: bigints(found) for kind, found in ids.items()}})
+    return load

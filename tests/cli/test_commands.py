@@ -244,6 +244,27 @@ def test_a_changed_setting_waits_for_the_next_backfill(dedup: Dedup, news: Path)
     assert "new settings" not in dedup("backfill", "--workers", "0").err
 
 
+def test_settings_are_tried_before_they_are_set(dedup: Dedup, news: Path, tmp_path: Path) -> None:
+    dedup("load", str(news))
+    dedup("backfill", "--workers", "0")
+    file = tmp_path / "changed.csv"
+    tried = dedup("settings", "try", "canonical_order=added", "--csv", str(file))
+    assert re.search(r"unique -> duplicate +1\n", tried.out)
+    assert f"wrote 2 changed marks to {file}" in tried.err
+    assert "next: dedup settings set canonical_order=added" in tried.err
+    assert file.read_text().splitlines() == [
+        "id,status,duplicate_of,reason,new_status,new_duplicate_of,new_score,new_reason",
+        "copy,duplicate,first,content,unique,,,",
+        "first,unique,,,duplicate,copy,1.0,content",
+    ]
+    assert dedup("settings", "try", "common_stories=5", "--csv", str(file)).code == 2
+    assert json.loads(dedup("settings", "try", "stop_word_length=3", "--json").out)["counts"] == {}
+    refused = dedup("settings", "try", "hash_key=abc-secret")
+    assert (refused.code, "secret" in refused.err) == (2, False)
+    assert json.loads(dedup("settings", "--json").out)["waiting"] == {}
+    assert dedup("marks").lines == MARKS
+
+
 def test_settings_are_reset(dedup: Dedup, news: Path) -> None:
     dedup("load", str(news))
     dedup("settings", "set", "canonical_order=added", "common_stories=5")

@@ -18,7 +18,9 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from dedup.db import postgres
+from dedup.api.operation import Operation
+from dedup.base.errors import CursorError
+from dedup.db import postgres, revision
 from dedup.db.database import Database
 from dedup.rules.pair import Relation
 from dedup.settling.backfill import backfill
@@ -269,6 +271,60 @@ def test_the_documented_restore_keeps_the_rights_of_the_newsroom(
         connection.execute("SET ROLE dedup_desk")
         rows = connection.execute(f"SELECT id, dedup_status FROM {SCHEMA}.news".encode()).fetchall()
     assert rows == [(1, "unique")]
+
+
+def contents(database: Database) -> dict[str, list[str]]:
+    """All rows of all tables of the corpus."""
+    with database.transaction() as cursor:
+        tables = cursor.execute(
+            "SELECT relname FROM pg_class WHERE relnamespace = 'dedup'::regnamespace AND relkind = 'r'"
+        ).fetchall()
+        return {
+            table: sorted(row[0] for row in cursor.execute(f"SELECT t::text FROM dedup.{table} t".encode()))
+            for (table,) in tables
+        }
+
+
+def test_the_documented_restore_brings_back_all_that_people_decided(
+    database: Database, target: Database, tmp_path: Path
+) -> None:
+    """Every row of every table is there: pins, judgements, lists, outlets, settings, loads, the journal."""
+    fill(database)
+    with database.transaction() as cursor:
+        for table, row in (
+            ("judgement", "VALUES ('a1', 'a2', 'Ann', 'different', 'two storms', now(), '', '')"),
+            ("review_pair", "VALUES ('a1', 'a2', 1, 'random', 1, 1)"),
+            ("outlet", "(name, family) VALUES ('Courier', 'Field')"),
+            ("agency", "(name, spellings) VALUES ('Wire', '{WIRE}')"),
+            ("correction_phrase", "(phrase) VALUES ('we were wrong')"),
+        ):
+            cursor.execute(f"INSERT INTO dedup.{table} {row}".encode())
+    dd = deduplicator(database)
+    dd.load([article("loaded", window(5, 6), 200)])
+    with Operation(database.url) as owner:
+        owner.start_journal()
+    try:
+        backfill(database, workers=0, factory=make_function)
+        (*_, last) = dd.changes()
+        before, marks = contents(database), answer(database)
+        commands = documented("pg_dump -Fc -n dedup").partition("DEDUP_DATABASE_URL")[0]
+        type_in(commands, database, target, tmp_path)
+        assert {name for name, found in before.items() if found} >= {*revision.KEPT} - {
+            *("deferred_article", "sentence_model", "attachment")
+        } | {"agency", "correction_phrase", "load", "load_part", "journal_mark"}
+        assert contents(target) == before
+        assert answer(target) == marks
+        assert dd.changes(last.cursor) == []
+        with pytest.raises(CursorError):
+            deduplicator(target).changes(last.cursor)
+        assert len(deduplicator(target).changes()) == len(marks.marks)
+    finally:
+        with Operation(database.url) as owner:
+            owner.stop_journal()
+        with database.transaction() as cursor:
+            cursor.execute("DELETE FROM dedup.agency WHERE name = 'Wire'")
+            cursor.execute("DELETE FROM dedup.correction_phrase WHERE phrase = 'we were wrong'")
+    assert_whole(target)
 
 
 def test_the_newsroom_alone_goes_to_a_server_without_dedup(

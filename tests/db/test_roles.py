@@ -618,7 +618,9 @@ def clear(folder: Path) -> None:
             path.unlink()
 
 
-@pytest.mark.extra("browse", "coverage", "frames", "judging", "lab", "mcp", "serve", "spark", "watch")
+@pytest.mark.extra(
+    *("browse", "coverage", "frames", "judging", "lab", "loads", "mcp", "serve", "spark", "watch")
+)
 def test_every_command_of_a_corpus_says_who_may_run_it() -> None:
     def commands(group: object, before: tuple[str, ...] = ()) -> Iterator[str]:
         for name, command in group.commands.items():  # type: ignore[attr-defined]
@@ -632,7 +634,7 @@ def test_every_command_of_a_corpus_says_who_may_run_it() -> None:
         name for name in commands(typer.main.get_command(main.program())) if not name.startswith(without)
     }
     told = {re.sub(" (--.*|[A-Z]+)$", "", task) for task in rights.MAY}
-    assert found == told - {"common", "settings", "outlets"}
+    assert found == told - {"common", "settings", "outlets", "loads"}
 
 
 def test_a_scraper_is_told_what_the_backfill_then_says(settled: Database, granted: Names) -> None:

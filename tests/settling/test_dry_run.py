@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from dedup.base.errors import InputError, SettingError
 from dedup.db.database import Database
 from dedup.settling.backfill import backfill
 from dedup.settling.memory.dry_run import dry_run
+from dedup.store import rulebooks
 from tests.conformance.corpora import CORPORA
 from tests.conformance.test_engines import pin
-from tests.corpora import answer, change_settings, load, make_function
+from tests.corpora import answer, article, change_settings, load, make_function, window
 
 CHANGES = {
     "none": {},
@@ -17,6 +19,7 @@ CHANGES = {
     "more duplicates": {"duplicate_sentence_jaccard": 0.4},
     "common": {"common_stories": 2, "similar_pairs": 1},
     "order": {"canonical_order": "added"},
+    "texts": {"sentence_min_characters": 60, "stop_word_length": 5, "reprint_days": 0},
 }
 
 
@@ -29,11 +32,15 @@ def test_a_dry_run_foretells_the_backfill(database: Database, name: str, changes
     load(database, *corpus.articles)
     backfill(database, workers=0, factory=make_function)
     before = answer(database)
-    change_settings(database, **changes)
 
-    told = dry_run(database, memory=100_000_000)
+    told = dry_run(database, changes, memory=100_000_000)
 
     assert answer(database) == before
+    with database.transaction() as cursor:
+        assert not rulebooks.find_adoption(cursor)
+    change_settings(database, **changes)
+    if "stop_word_length" not in changes:
+        assert dry_run(database, memory=100_000_000) == told
     backfill(database, workers=0, factory=make_function)
     after = answer(database)
     changed = {
@@ -60,3 +67,29 @@ def test_a_dry_run_lists_some_and_counts_all(database: Database) -> None:
     assert len(told.differences) == 2 < sum(told.counts.values())
     assert told.counts["duplicate -> similar"] > 2
     assert told.unread == len(corpus.articles)
+
+
+def test_texts_that_would_fail_are_told(database: Database) -> None:
+    load(database, article("long", range(0, 400, 4)), article("copy", range(0, 400, 4), 1))
+    load(database, article("other", range(4_000, 4_024, 4)))
+    backfill(database, workers=0, factory=make_function)
+    told = dry_run(database, {"text_max_characters": 1_000}, memory=100_000_000)
+    assert told.counts == {"duplicate -> failed": 1, "unique -> failed": 1}
+    assert {(one.id, one.new_status, one.new_duplicate_of) for one in told.differences} == {
+        (name, "failed", None) for name in ("long", "copy")
+    }
+    assert told.articles == 3
+
+
+def test_settings_that_cannot_be_tried_are_refused(database: Database) -> None:
+    for changes, words in (
+        ({"hash_key": "k" * 32}, "hash_key cannot be tried"),
+        ({"keep_window": "90d"}, "dedup prune --older-than AGE --dry-run"),
+        ({"thresholds": 1}, "unknown setting"),
+    ):
+        with pytest.raises(SettingError, match=words):
+            dry_run(database, changes)
+    load(database, *(article(f"a{i}", window(i, 6)) for i in range(3)))
+    backfill(database, workers=0, factory=make_function)
+    with pytest.raises(InputError, match="new fingerprints of 3 articles need 1 MB"):
+        dry_run(database, {"text_min_words": 6}, memory=2_000)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dedup.api.deduplicator import Deduplicator
-from dedup.base.errors import InputError
+from dedup.base.errors import InputError, RightsError
 from dedup.extras.browse.asking import Fields, go
-from dedup.extras.browse.views import KINDS, hash_of
+from dedup.extras.browse.views import KINDS, hash_of, pin_command
+from dedup.extras.serve.guard import ProblemError
 
 DONE = {
     "said": "Saved. Both articles were settled again; their new marks are shown below.",
@@ -39,11 +41,12 @@ def judge(dd: Deduplicator, given: Fields) -> str:
         raise InputError(f"the reason has more than {LONGEST_REASON:,} characters")
     from dedup.extras.judging.judgements import key
 
-    dd.judgements.record(key(a, b), by, LABELS[say], reason or None)
-    if say == "unsure":
-        return _shown(given, by, "unsure")
-    dd.pins.set(a, b, say, by=by, reason=reason or None)
-    return _shown(given, by, _settled(dd, "said", a, b))
+    with _owner_only(pin_command(a, b)):
+        dd.judgements.record(key(a, b), by, LABELS[say], reason or None)
+        if say == "unsure":
+            return _shown(given, by, "unsure")
+        dd.pins.set(a, b, say, by=by, reason=reason or None)
+        return _shown(given, by, _settled(dd, "said", a, b))
 
 
 def undo(dd: Deduplicator, given: Fields) -> str:
@@ -51,21 +54,36 @@ def undo(dd: Deduplicator, given: Fields) -> str:
 
     a, b = given["a"], given["b"]
     found = dd.browsing.compare(a, b)
-    dd.pins.remove(a, b)
-    if found.pin:
-        dd.judgements.take_back(key(a, b), found.pin.pinned_by)
-    return _shown(given, "", _settled(dd, "undone", a, b))
+    with _owner_only(None):
+        dd.pins.remove(a, b)
+        if found.pin:
+            dd.judgements.take_back(key(a, b), found.pin.pinned_by)
+        return _shown(given, "", _settled(dd, "undone", a, b))
 
 
 def sentence(dd: Deduplicator, given: Fields) -> str:
     number, say = hash_of(given["hash"]), given["say"]
-    if say == "unpin":
-        dd.common_sentences.unpin(number)
-    elif say in ("always", "never"):
-        dd.common_sentences.pin(number, common=say == "always")
-    else:
+    if say not in ("always", "never", "unpin"):
         raise InputError("the field `say` must be always, never or unpin")
+    with _owner_only(None):
+        if say == "unpin":
+            dd.common_sentences.unpin(number)
+        else:
+            dd.common_sentences.pin(number, common=say == "always")
     return go("/sentences", done="pinned")
+
+
+@contextmanager
+def _owner_only(command: str | None) -> Iterator[None]:
+    """Refuse a change that the server's role may not make. `command`: what the owner may type instead."""
+    try:
+        yield
+    except RightsError:
+        words = "nothing was changed, because the database role of this server only reads: start"
+        words += " `dedup browse --edit` as the owner of the corpus"
+        if command:
+            words += f", or type as the owner: {command} (RELATION: duplicate, similar or unrelated)"
+        raise ProblemError(403, words) from None
 
 
 def _settled(dd: Deduplicator, done: str, a: str, b: str) -> str:

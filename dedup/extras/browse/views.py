@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from typing import Any
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
 from dedup.base.errors import InputError, NotFoundError
+from dedup.base.schema import chosen as schema
+from dedup.base.schema import program
 from dedup.base.words import heading, later, line, moment
 from dedup.extras.browse.asking import Fields, View, chosen, day_of, go, id_of, sentence_of
 from dedup.extras.browse.questions.article import Compared
@@ -101,7 +104,16 @@ def compared(dd: Deduplicator, given: Fields) -> View:
     found = dd.browsing.compare(id_of(given["a"]), id_of(given["b"]))
     decision = sentence_of(found.explanation.decision)
     values = {"found": found, "decision": decision, "blocks": side_by_side(found), "by": given["by"]}
-    return View("compare.html.j2", {**values, "headline": headline(found)})
+    command = pin_command(found.earlier.source_id, found.later.source_id)
+    return View("compare.html.j2", {**values, "headline": headline(found), "command": command})
+
+
+def pin_command(a: str, b: str) -> str | None:
+    """Return the command that pins a pair, to be completed; None if an id is not safe to paste in a shell."""
+    # A control character within quotes would still reach the terminal.
+    if not (a + b).isprintable():
+        return None
+    return f"{program(schema())} pin set --as NAME --why REASON -- {shlex.join((a, b))} RELATION"
 
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")

@@ -34,10 +34,18 @@ UPDATE dedup.feed_entry SET seen_at = now()
 WHERE source_id = ANY (%(ids)s) AND feed_id = %(feed)s AND seen_at < now() - interval '1 day'
 
 -- name: forget_entries
--- Forget at most 1,000 entries that have been absent from a feed for this number of days.
-DELETE FROM dedup.feed_entry WHERE (source_id, feed_id) IN (
-    SELECT source_id, feed_id FROM dedup.feed_entry
-    WHERE feed_id = %(feed)s AND seen_at < now() - make_interval(days => %(days)s) LIMIT 1000)
+-- Forget at most 1,000 entries that have been absent from a feed for this number of days; keep the ids of articles
+-- that the feed brought.
+WITH forgotten AS (
+    DELETE FROM dedup.feed_entry WHERE (source_id, feed_id) IN (
+        SELECT source_id, feed_id FROM dedup.feed_entry
+        WHERE feed_id = %(feed)s AND seen_at < now() - make_interval(days => %(days)s) LIMIT 1000)
+    RETURNING source_id, brought
+)
+INSERT INTO dedup.load_part (feed_id, kind, ids)
+SELECT %(feed)s, 'new', range_agg(int8range(a.id, a.id, '[]'))
+FROM forgotten f JOIN dedup.article a USING (source_id)
+WHERE f.brought HAVING count(*) > 0
 
 -- name: answered
 -- Store that a feed answered and that its entries were submitted.

@@ -1,28 +1,39 @@
-"""Say which marks the next backfill would change, and change nothing.
+"""Say which marks the next backfill, or other settings, would change, and change nothing.
 
 A new version of dedup or a changed setting may change many marks. A dry run decides the whole corpus with the
-wanted rules, as the memory engine does (`run.py`), and compares the decisions with the stored marks.
+wanted rules, as the memory engine does (`run.py`), and compares the decisions with the stored marks. If it
+tries settings of the kind *fingerprint*, it reads all texts, and keeps their new fingerprints in memory.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from dedup.base.answer import Answer
+from dedup.base.errors import InputError, SettingError
+from dedup.base.numbers import Flags
 from dedup.base.progress import Progress, SilentProgress
 from dedup.base.settings import Settings
+from dedup.db.arrays import Bigints, bigints
 from dedup.db.database import Cursor, Database
+from dedup.rules.marks import Status
 from dedup.rules.pairs import RULES
 from dedup.settling import choice
-from dedup.settling.memory.snapshot import Cache, Snapshot
+from dedup.settling.memory.snapshot import Cache, Snapshot, count_fitting
 from dedup.settling.memory.writing import decide_all, make_marks
 from dedup.store import articles, common_sentences, fingerprints, memory_engine, rulebooks
-from dedup.store.memory_engine import STATUSES, StoredMarks
+from dedup.store.fingerprints import StoredBatch
+from dedup.store.memory_engine import NO_RULE, STATUSES, StoredMarks
+from dedup.text.fingerprint import Fingerprinter
+
+TEXTS_AT_ONCE = 100  # Maximum number of texts in memory; a text may have millions of characters
+FAILED = STATUSES.index(Status.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +68,24 @@ class DryRun(Answer):
 
 
 def dry_run(
-    database: Database, *, memory: int | None = None, limit: int = 1_000, progress: Progress | None = None
+    database: Database,
+    tried: Mapping[str, Any] | None = None,
+    *,
+    memory: int | None = None,
+    limit: int = 1_000,
+    progress: Progress | None = None,
 ) -> DryRun:
     """Decide all settled articles with the wanted rules; arguments as in `Deduplicator.dry_run`."""
     memory, progress = memory or choice.choose_memory(), progress or SilentProgress()
     with database.session() as session, session.transaction(snapshot=True) as cursor:
         cursor.execute("SET TRANSACTION READ ONLY")
-        settings = _wanted_rules(cursor)
+        settings, again = _settings(cursor, tried or {})
+        kept, failed, unread = Cache(0), bigints([]), bigints([])
+        if again:
+            kept, failed, unread = _read_again(cursor, settings, memory, progress)
         start = partial(progress.start, "reading fingerprints")
-        snapshot = Snapshot(cursor, settings, memory, Cache(0), start, progress.advance)
+        without = np.concatenate([failed, unread])
+        snapshot = Snapshot(cursor, settings, memory, kept, start, progress.advance, without)
         changes = common_sentences.find_changes(
             cursor, snapshot.counts, settings, everything=True, complete=True
         )
@@ -77,23 +97,85 @@ def dry_run(
         sentences = np.array(sorted(common), np.int64)
         decisions = decide_all(snapshot, sentences, pins, settings, progress.advance)
         old, new = snapshot.marks, make_marks(snapshot, decisions)
+        if len(failed):
+            lost = memory_engine.read_marks(cursor, failed)
+            lost = lost[np.isin(lost.id, failed)]
+            old, new = StoredMarks.joined([old, lost]), StoredMarks.joined([new, _failed(lost)])
         differs = np.flatnonzero((old.status != new.status) | (old.duplicate_of != new.duplicate_of))
         kinds = Counter(_kind(old.status[i], new.status[i]) for i in differs.tolist())
         adoption = rulebooks.find_adoption(cursor)
-        waiting = fingerprints.count(cursor, "unfingerprinted")
+        waiting = fingerprints.count(cursor, "unfingerprinted") + len(unread)
         return DryRun(
-            len(snapshot),
+            len(old),
             dict(sorted(kinds.items())),
             tuple(_differences(cursor, old[differs[:limit]], new[differs[:limit]])),
-            len(snapshot) + waiting if adoption.fingerprints else waiting,
+            len(snapshot) + waiting if adoption.fingerprints and not again else waiting,
         )
 
 
-def _wanted_rules(cursor: Cursor) -> Settings:
-    """Return the settings in force, but with the wanted rules: stored fingerprints stay as they are."""
-    present, wanted = rulebooks.load_settings(cursor), rulebooks.load_wanted(cursor)
-    rules = (item.name for item in fields(Settings) if item.metadata["kind"] == "rule")
-    return present.with_values({name: getattr(wanted, name) for name in rules})
+def _settings(cursor: Cursor, tried: Mapping[str, Any]) -> tuple[Settings, bool]:
+    """Return the wanted settings with those to try, and whether fingerprints must be made again for these.
+
+    Otherwise stored fingerprints stay as they are, and so do their settings. Raises SettingError: a value is
+    wrong. Raises InputError: a setting that is tried changes no mark by itself.
+    """
+    present, wanted = rulebooks.load_settings(cursor), rulebooks.load_wanted(cursor).with_values(tried)
+    kinds = {item.name: item.metadata["kind"] for item in fields(Settings)}
+    if "hash_key" in tried:
+        raise SettingError("hash_key cannot be tried: with another key every hash changes, and no mark")
+    if window := [name for name in tried if kinds[name] == "window"]:
+        raise SettingError(
+            f"{window[0]} cannot be tried: it archives articles; `dedup prune --older-than AGE --dry-run`"
+            " counts them"
+        )
+    again = any(
+        kinds[name] == "fingerprint" and getattr(wanted, name) != getattr(present, name) for name in tried
+    )
+    if again:
+        return wanted.with_values({"hash_key": present.hash_key}), True
+    rules = (name for name, kind in kinds.items() if kind == "rule")
+    return present.with_values({name: getattr(wanted, name) for name in rules}), False
+
+
+def _read_again(
+    cursor: Cursor, settings: Settings, memory: int, progress: Progress
+) -> tuple[Cache, Bigints, Bigints]:
+    """Fingerprint all texts by other settings.
+
+    Return the fingerprints, the ids of articles that fail, ascending, and the ids of rows of attached tables
+    that changed since the last sync. Raises InputError: the fingerprints do not fit in `memory` bytes.
+    """
+    ids, revisions, *_ = memory_engine.read_order(cursor, settings)
+    fitting = count_fitting(memory, settings)
+    if len(ids) > fitting:
+        needed = -(-memory * len(ids) // fitting // 1_000_000)
+        raise InputError(f"new fingerprints of {len(ids):,} articles need {needed:,} MB: raise --memory")
+    fingerprinter = Fingerprinter(settings, rulebooks.load_models(cursor))
+    made, waiting = Cache(len(ids)), dict(zip(ids.tolist(), revisions.tolist(), strict=True))
+    failed: list[int] = []
+    progress.start("fingerprinting in memory", len(ids))
+    for at in range(0, len(ids), TEXTS_AT_ONCE):
+        tasks = articles.load_texts(cursor, ids[at : at + TEXTS_AT_ONCE].tolist())
+        prints = fingerprinter.fingerprint_many(tasks)
+        chosen: Flags = np.array([reason is None for reason in prints.reasons], np.bool_)
+        read, known = bigints([task.id for task in tasks]), [waiting.pop(task.id) for task in tasks]
+        made.add(StoredBatch(read[chosen], bigints(known)[chosen], prints, chosen))
+        failed += read[~chosen].tolist()
+        progress.advance(len(tasks))
+    return made, np.sort(bigints(failed)), bigints(waiting)
+
+
+def _failed(marks: StoredMarks) -> StoredMarks:
+    """Return marks of the same articles as failed articles have them."""
+    size = len(marks)
+    return StoredMarks(
+        marks.id,
+        np.zeros(size, np.bool_),
+        np.full(size, FAILED, np.int8),
+        np.zeros(size, np.int64),
+        np.full(size, -1.0),
+        np.full(size, NO_RULE, np.int8),
+    )
 
 
 def _kind(old: int, new: int) -> str:

@@ -30,6 +30,8 @@ ARTICLE_BYTES = 1_600
 # Additional bytes per article with a damaged-print signature: the signature, and three copies of 85 keys.
 PRINT_ARTICLE_BYTES = 5_200
 
+NO_IDS: Bigints = np.empty(0, np.int64)
+
 
 def count_fitting(memory: int, settings: Settings) -> int:
     """Return the number of articles that can be read at once with `memory` bytes; at least one."""
@@ -102,11 +104,15 @@ class Snapshot:
         kept: Cache,
         start: Callable[[int], None],
         progress: Callable[[int], None],
+        without: Bigints = NO_IDS,
     ) -> None:
         """Read a corpus in a snapshot transaction, with about `memory` bytes of memory. If `kept` has all
         fingerprints, take them from there. `start`: called with the number of fingerprints to read.
-        `progress`: called for each page with the number of its fingerprints."""
+        `progress`: called for each page with the number of its fingerprints. `without`: ids to leave out."""
         self.ids, revisions, self.published, self.through = memory_engine.read_order(cursor, settings)
+        if len(without):
+            there = ~np.isin(self.ids, without)
+            self.ids, revisions, self.published = self.ids[there], revisions[there], self.published[there]
         size = len(self.ids)
         order = np.argsort(self.ids, kind="stable")
         self.sorted_ids, self.sorted_places = self.ids[order], order.astype(np.int32)

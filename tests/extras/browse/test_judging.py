@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import time
+from html import unescape
 
 import pytest
 
-from dedup import Deduplicator
+from dedup import Article, Deduplicator
 from dedup.extras.judging.judgements import Pick
+from tests.corpora import text, window
 from tests.extras.browse.conftest import Browser, Document, Opening, fill, newsroom_articles
 
 STORM, UPDATE = "vantage-0312-storm", "vantage-0312-storm-update"
@@ -40,6 +44,8 @@ def test_a_pair_is_judged_and_the_effect_is_there_within_a_second(editing: Brows
     assert "Ann <b> said these are not the same story" in " ".join(words.split())
     with Deduplicator(corpus_url) as dd:
         (judged,) = dd.browsing.compare(STORM, UPDATE).judgements
+        (pinned,) = dd.pins.list()
+    assert (pinned.pinned_by, pinned.relation, pinned.reason) == ("Ann <b>", "unrelated", "a second storm")
     assert (judged.judged_by, judged.label, judged.note) == ("Ann <b>", "different", "a second storm")
 
 
@@ -71,6 +77,19 @@ def test_the_queue_has_what_nobody_judged(editing: Browser, corpus_url: str) -> 
     assert "these are the same story" in said
     assert "above <code>" not in said
     assert 'value="Ann"' in editing.page("/compare", a=STORM, b=UPDATE, by="Ann")
+
+
+def test_without_editing_the_page_of_a_pair_shows_the_command(opening: Opening, corpus_url: str) -> None:
+    ids = ["-a $(id) <b>", "b'c", "bell\a"]
+    fill(corpus_url, [Article(id, text(window(0, 6))) for id in ids])
+    browser = opening(corpus_url)
+    page = browser.page("/compare", a=ids[0], b=ids[1])
+    assert "<form" not in page.partition("<main")[2]
+    (command,) = re.findall(r"<code>(dedup pin .*?)</code>", page)
+    words = shlex.split(unescape(command))
+    assert words[:8] == ["dedup", "pin", "set", "--as", "NAME", "--why", "REASON", "--"]
+    assert sorted(words[8:]) == sorted([*ids[:2], "RELATION"])
+    assert "dedup pin" not in browser.page("/compare", a=ids[0], b=ids[2])
 
 
 def test_a_sentence_is_pinned_and_unpinned(opening: Opening, corpus_url: str) -> None:

@@ -137,7 +137,7 @@ IDLE = [
     *(f"SELECT ON dedup.{name}" for name in ("fingerprint_bulk", "compared_version", "compared_copy")),
     *(f"SELECT ON dedup.{name}" for name in ("journal", "journal_mark", "journal_deleted")),
     *(f"SELECT ON dedup.{name}" for name in ("quoted_sentence", "word_count", "credit_unread")),
-    *(f"SELECT ON dedup.{name}" for name in ("correction_phrase", "feed")),
+    *(f"SELECT ON dedup.{name}" for name in ("correction_phrase", "feed", "load", "load_part")),
     "EXECUTE ON FUNCTION dedup.changes(text,integer)",
     "EXECUTE ON FUNCTION dedup.journal_triggers()",
     *(f"EXECUTE ON FUNCTION dedup.{name}(bigint[])" for name in ("origins", "independent_origins")),

@@ -10,7 +10,7 @@ import pytest
 from dedup.api.operation import Operation
 from dedup.extras.browse.views import PLACES
 from tests.db.test_roles import made_roles, url_of
-from tests.extras.browse.conftest import Browser, opened, words_of
+from tests.extras.browse.conftest import Browser, form_of, opened, words_of
 
 STORM, UPDATE = "vantage-0312-storm", "vantage-0312-storm-update"
 DAYS = {"first": "2026-03-11", "last": "2026-03-13"}
@@ -62,10 +62,19 @@ def test_a_text_is_looked_up(pages: Browser) -> None:
     assert "no stored article is like this text" in said
 
 
-def test_to_judge_the_owner_is_needed(pages: Browser) -> None:
+def test_to_judge_the_owner_is_needed(pages: Browser, caplog: pytest.LogCaptureFixture) -> None:
     before = pages.page("/compare", a=STORM, b=UPDATE)
-    reply = pages.send(before, "/judge", by="Ann", reason="", say="unrelated")
-    assert reply.status == 503
-    assert "connect as the owner of the schema" in words_of(reply)
-    assert "dedup grant" not in words_of(reply)  # no grant gives it
-    assert "has said so" not in pages.page("/compare", a=STORM, b=UPDATE)
+    for say in ("unrelated", "unsure"):
+        reply = pages.send(before, "/judge", by="Ann", reason="", say=say)
+        assert reply.status == 403
+        told = f"type as the owner: dedup pin set --as NAME --why REASON -- {STORM} {UPDATE} RELATION"
+        assert told in words_of(reply)
+        assert "dedup grant" not in words_of(reply)  # no grant gives it
+    form = form_of(before, "/judge")[1]["form"]
+    undo = {"form": form, "a": STORM, "b": UPDATE, "back": "compare"}
+    assert pages.post("/judge/undo", undo).status == 403
+    assert pages.post("/sentences", {"form": form, "hash": "1", "say": "never"}).status == 403
+    assert "answered with 503" not in caplog.text
+    after = pages.page("/compare", a=STORM, b=UPDATE)
+    assert "has said so" not in after
+    assert "judged the pair" not in after

@@ -1,0 +1,232 @@
+"""`Deduplicator.loads`: list loads and feeds, and remove what they brought, as if they had never been.
+
+The tables `load` and `load_part` say which articles a load had: as new, or stored before. So an article stays
+if another load or a feed had it too, if it was stored before, or if somebody else changed its text since. The
+next backfill then gives the marks that the remaining articles have without the removed ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import psycopg
+
+from dedup.api import OfCorpus, checks, transacted
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError
+from dedup.base.progress import Progress, SilentProgress
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor, retry
+from dedup.db.statements import Statements
+
+_sql = Statements("extras/loads/loads")
+
+CHUNK_ARTICLES = 250  # Maximum number per transaction, which holds the settle lock: every submit waits for it
+
+Span = tuple[int, int]  # A range of ids: the first id, and the id after the last
+
+
+@dataclass(frozen=True, slots=True)
+class Load(Answer):
+    """A load of a file or a program, or a removal of the articles of a feed."""
+
+    number: int
+    source: str | None  # the file as it was named, or the address of the feed; None: a program
+    feed: bool
+    loaded_by: str  # database user
+    loaded_at: datetime
+    new: int  # articles that the load stored first
+    known: int  # articles of the load that were stored before
+    stored: int  # new articles that are still stored
+    removed_by: str | None
+    removed_at: datetime | None  # None unless the load was removed
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedFeed(Answer):
+    address: str
+    answered_at: datetime | None
+    stored: int  # articles that the feed brought and that are stored
+
+
+@dataclass(frozen=True, slots=True)
+class Removal(Answer):
+    """Numbers of articles that are removed, and that stay although the loads had them."""
+
+    loads: tuple[int, ...]
+    articles: int  # removed, or to be removed
+    older: int  # stay: they were stored before; what the loads edited stays edited
+    elsewhere: int  # stay: another load or feed had them too
+    edited: int  # stay: somebody else changed their text since
+    copies: int  # other articles that lose their original, so that their mark surely changes
+    related: int  # other articles that are settled again, so that their mark may change
+    stopped: bool = False  # the caller ended the removal early; the same call continues it
+
+
+def list_loads(cursor: Cursor, limit: int = 20) -> tuple[Load, ...]:
+    """Return the newest loads, the newest first."""
+    checks.whole_number("limit", limit, 1)
+    rows = cursor.execute(_sql("list"), {"limit": limit}).fetchall()
+    return tuple(Load(*row) for row in rows)
+
+
+def list_feeds(cursor: Cursor) -> tuple[WatchedFeed, ...]:
+    """Return the feeds that `dedup watch` polls or polled."""
+    return tuple(WatchedFeed(*row) for row in cursor.execute(_sql("feeds")).fetchall())
+
+
+class Loads(OfCorpus):
+    """Loads of one corpus. A load is named by its number, a feed by its address."""
+
+    list = transacted(list_loads)
+    feeds = transacted(list_feeds)
+
+    def preview(self, names: Sequence[int | str], *, progress: Progress | None = None) -> Removal:
+        """Count the articles that `remove` would delete, and marks that may change; change nothing.
+
+        `related` counts the stored pairs of removed articles. Beyond these, marks change only if a sentence
+        becomes, or is no longer, common. Raises InputError: as `remove`.
+        """
+        shown = progress or SilentProgress()
+        counts = Counter[str]()
+        gone: set[int] = set()
+        depending: dict[bool, set[int]] = {True: set(), False: set()}
+        with self._database.transaction() as cursor, cursor.connection.transaction() as savepoint:
+            chosen = _Chosen.of(cursor, names)
+            chunks = [*_chunks(chosen.spans(cursor))]
+            shown.start("counting", sum(map(_size, chunks)))
+            for chunk in chunks:
+                removed = chosen.outcomes(cursor, chunk, counts)
+                gone.update(removed)
+                for id, copy in cursor.execute(_sql("depending"), {"ids": bigints(removed)}).fetchall():
+                    depending[copy].add(id)
+                shown.advance(_size(chunk))
+            # Undo the loads that were stored for feeds.
+            raise psycopg.Rollback(savepoint)
+        copies = depending[True] - gone
+        related = depending[False] - gone - copies
+        return _removal(chosen.stored_loads, counts, copies=len(copies), related=len(related))
+
+    def remove(
+        self,
+        names: Sequence[int | str],
+        *,
+        progress: Progress | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> Removal:
+        """Delete the articles that came with loads (numbers) or feeds (addresses); settle nothing.
+
+        Several names are removed together: an article stays only if another load or feed had it too. Pins and
+        judgements stay. The transactions are short; after an error or a stop the same call continues.
+        `progress`: receives the number of ids that are done. `stop`: called between transactions. In the
+        result `copies` and `related` are 0. Raises InputError: there is no such load or feed, or a load was
+        removed already.
+        """
+        shown = progress or SilentProgress()
+        counts = Counter[str]()
+        with self._database.transaction() as cursor:
+            chosen = _Chosen.of(cursor, names)
+            chunks = [*_chunks(chosen.spans(cursor))]
+        shown.start("removing", sum(map(_size, chunks)))
+        for chunk in chunks:
+            if stop():
+                return _removal(chosen.loads, counts, stopped=True)
+
+            def attempt(chunk: Sequence[Span] = chunk) -> Counter[str]:
+                found = Counter[str]()
+                with self._database.transaction(settling=True) as cursor:
+                    if removed := chosen.outcomes(cursor, chunk, found):
+                        cursor.execute(_sql("delete"), {"ids": bigints(removed)})
+                return found
+
+            counts += retry(attempt)
+            shown.advance(_size(chunk))
+        with self._database.transaction() as cursor:
+            cursor.execute(_sql("end"), {"loads": chosen.loads})
+        return _removal(chosen.loads, counts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """Loads to be removed together. `feeds`: ids of the feeds among them."""
+
+    loads: list[int]
+    feeds: list[int]
+    of_feeds: frozenset[int]  # numbers of the loads that were made for feeds by this call
+
+    @property
+    def stored_loads(self) -> list[int]:
+        return [load for load in self.loads if load not in self.of_feeds]
+
+    @classmethod
+    def of(cls, cursor: Cursor, names: Sequence[int | str]) -> _Chosen:
+        """Find loads by number, and store a load for each feed. Raises InputError, as `Loads.remove`."""
+        if not names:
+            raise InputError("name a load or a feed; `dedup loads` lists them")
+        numbers = [name for name in dict.fromkeys(names) if not isinstance(name, str)]
+        for number in numbers:
+            checks.whole_number("the number of a load", number, 1, 2**31 - 1)
+        found = {row[0]: row[1:] for row in cursor.execute(_sql("find"), {"loads": numbers}).fetchall()}
+        for number in numbers:
+            if number not in found:
+                raise InputError(f"there is no load {number}; `dedup loads` lists the loads")
+            if found[number][1] is not None:
+                raise InputError(f"load {number} was removed already, on {found[number][1]:%Y-%m-%d}")
+        feeds = [feed for feed, _ in found.values() if feed is not None]
+        made = []
+        for name in dict.fromkeys(names):
+            if isinstance(name, str):
+                values = {"address": checks.text("the address of a feed", name)}
+                if (row := cursor.execute(_sql("begin_feed"), values).fetchone()) is None:
+                    raise InputError(f"no feed has the address {name!r}; `dedup loads --feeds` lists them")
+                load, feed = row
+                cursor.execute(_sql("note_feed"), {"load": load, "feed": feed})
+                made.append(load)
+                feeds.append(feed)
+        return cls([*numbers, *made], feeds, frozenset(made))
+
+    def spans(self, cursor: Cursor) -> list[Span]:
+        return cursor.execute(_sql("spans"), {"loads": self.loads}).fetchall()
+
+    def outcomes(self, cursor: Cursor, chunk: Sequence[Span], counts: Counter[str]) -> list[int]:
+        """Return the ids of the articles to remove; count all articles by what happens to them."""
+        first, end = np.array(chunk, np.int64).reshape(-1, 2).T.copy()
+        values = {"first": first, "end": end, "loads": self.loads, "feeds": self.feeds}
+        rows = cursor.execute(_sql("outcomes"), values).fetchall()
+        counts.update(outcome for _, outcome in rows)
+        return [id for id, outcome in rows if outcome == "articles"]
+
+
+def _chunks(spans: Sequence[Span]) -> Iterator[list[Span]]:
+    """Cut ranges of ids into chunks of at most `CHUNK_ARTICLES` ids."""
+    chunk: list[Span] = []
+    room = CHUNK_ARTICLES
+    for first, end in spans:
+        while first < end:
+            past = min(end, first + room)
+            chunk.append((first, past))
+            room -= past - first
+            first = past
+            if not room:
+                yield chunk
+                chunk, room = [], CHUNK_ARTICLES
+    if chunk:
+        yield chunk
+
+
+def _size(chunk: Sequence[Span]) -> int:
+    return sum(end - first for first, end in chunk)
+
+
+def _removal(
+    loads: Sequence[int], counts: Counter[str], *, copies: int = 0, related: int = 0, stopped: bool = False
+) -> Removal:
+    return Removal(
+        tuple(loads),
+        *(counts["articles"], counts["older"], counts["elsewhere"], counts["edited"]),
+        *(copies, related, stopped),
+    )
