@@ -41,8 +41,7 @@ class Vitals(Answer):
     pending: int  # articles without a mark
     stale: int  # articles whose mark must be settled again
     estimated: bool  # `pending` and `stale` are estimates, since there are more than `SAMPLE`
-    # Upper bound of the longest wait, since times of edits are unknown. If `estimated`: in the sample.
-    waiting_seconds: float | None
+    waiting_seconds: float | None  # the longest wait of an article; if `estimated`: in the sample
     failed: dict[str, int]  # reason before its colon -> count among the newest `SAMPLE` failed articles
     failed_lately: int  # articles that failed recently (see `load_vitals`), and need a repair
     limits: dict[str, int]  # safety limit -> number of sampled articles that this limit left unsettled
@@ -125,7 +124,7 @@ def load_vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
     quiet_at = max((time for time in times if time is not None), default=None)
     waiting = None
     if oldest is not None:
-        # The time of an edit is unknown. But at `quiet_at` nothing waited, so no article waits for longer.
+        # A load may give a time of storing in the past. But at `quiet_at` nothing waited.
         since = oldest if quiet_at is None or estimated else max(oldest, quiet_at)
         waiting = max(0.0, (at - since).total_seconds())
     failed = cursor.execute(_sql("failed"), {"lately": lately, "sample": SAMPLE}).fetchall()
