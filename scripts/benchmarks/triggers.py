@@ -246,7 +246,7 @@ def at_once(
     """Let many clients insert rows, each in a transaction; return a line for each length of articles."""
     lines = []
     for shown, length in LENGTHS.items():
-        values = [
+        values: list[tuple[object, ...]] = [
             (body[:length], title, day)
             for body, title, day in zip(*(column[:1_000] for column in given[1:]), strict=True)
         ]
