@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from dedup import frames as frames
     from dedup import metrics as metrics
     from dedup import operation as operation
+    from dedup import scrapy as scrapy
     from dedup import server as server
+    from dedup import spark as spark
+    from dedup import spooling as spooling
     from dedup import tables as tables
     from dedup import watch as watch
     from dedup import worker as worker
@@ -113,7 +116,10 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 # Submodules that are imported at their first use: `dedup.server.start()` works after `import dedup`.
-_MODULES = ("errors", "frames", "metrics", "operation", "server", "tables", "watch", "worker")
+_MODULES = (
+    *("errors", "frames", "metrics", "operation", "scrapy", "server", "spark", "spooling", "tables", "watch"),
+    "worker",
+)
 
 if not TYPE_CHECKING:
     # Type checkers must not see `__getattr__`: they would accept every name, even a misspelt one.

@@ -158,6 +158,8 @@ ALTER TABLE dedup.article_mark ADD COLUMN status text NOT NULL DEFAULT 'pending'
 ALTER TABLE dedup.article_mark ADD COLUMN reason text;
 --- column limit_fired of article_mark
 ALTER TABLE dedup.article_mark ADD COLUMN limit_fired text;
+--- column waits_since of article_mark
+ALTER TABLE dedup.article_mark ADD COLUMN waits_since timestamp with time zone;
 --- column attachment_id of attached_copy
 ALTER TABLE dedup.attached_copy ADD COLUMN attachment_id integer NOT NULL;
 --- column source_id of attached_copy
@@ -952,6 +954,16 @@ CREATE OR REPLACE FUNCTION dedup.article_mark_new()
 AS $function$
 BEGIN
     RETURN NULL;
+END $function$;
+--- function article_mark_waits()
+CREATE OR REPLACE FUNCTION dedup.article_mark_waits()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path = pg_catalog, dedup, pg_temp
+AS $function$
+BEGIN
+    NEW.waits_since := now();
+    RETURN NEW;
 END $function$;
 --- function article_marks()
 CREATE OR REPLACE FUNCTION dedup.article_marks()
@@ -2765,10 +2777,14 @@ SELECT m.article_id,
     m.score,
     m.sentence_jaccard,
     m.signature_jaccard,
-    m.containment
+    m.containment,
+        CASE
+            WHEN ((a.known_at <> date_trunc('day'::text, a.known_at, 'UTC'::text)) AND (o.known_at <> date_trunc('day'::text, o.known_at, 'UTC'::text))) THEN (a.known_at <> o.known_at)
+            ELSE COALESCE((date_trunc('day'::text, a.known_at, 'UTC'::text) <> date_trunc('day'::text, o.known_at, 'UTC'::text)), false)
+        END AS times_known
    FROM ((dedup.match m
-     JOIN dedup.article a ON ((a.id = m.article_id)))
-     JOIN dedup.article o ON ((o.id = m.other_id)));
+     JOIN dedup.marked_article a ON ((a.id = m.article_id)))
+     JOIN dedup.marked_article o ON ((o.id = m.other_id)));
 --- view sentence
 CREATE OR REPLACE VIEW dedup.sentence AS
 SELECT sentence_hash,
@@ -3422,6 +3438,8 @@ CREATE OR REPLACE TRIGGER sentences_emptied AFTER TRUNCATE ON dedup.article FOR 
 CREATE OR REPLACE TRIGGER article_mark_emptied AFTER TRUNCATE ON dedup.article_mark FOR EACH STATEMENT EXECUTE FUNCTION dedup.emptied();
 --- trigger article_mark_new of article_mark
 CREATE OR REPLACE TRIGGER article_mark_new BEFORE INSERT ON dedup.article_mark FOR EACH ROW WHEN (((pg_trigger_depth() = 0) AND ((current_setting('dedup.settling'::text, true) IS DISTINCT FROM 'on'::text) OR (NOT has_table_privilege('dedup.settle_turn'::text, 'UPDATE'::text))))) EXECUTE FUNCTION dedup.article_mark_new();
+--- trigger article_mark_waits of article_mark
+CREATE OR REPLACE TRIGGER article_mark_waits BEFORE UPDATE OF status, stale ON dedup.article_mark FOR EACH ROW WHEN ((((new.status = 'pending'::text) OR new.stale) AND (NOT ((old.status = 'pending'::text) OR old.stale)))) EXECUTE FUNCTION dedup.article_mark_waits();
 --- trigger article_marks of article_mark
 CREATE OR REPLACE TRIGGER article_marks BEFORE DELETE OR UPDATE ON dedup.article_mark FOR EACH STATEMENT EXECUTE FUNCTION dedup.article_marks();
 --- trigger common_sentence_came of common_sentence

@@ -2,9 +2,9 @@
 
     scripts/release [--dry-run]
 
-Prints each check as it ends; exits with code 1 if a check failed. `--dry-run` does all checks and makes no
-tag. Otherwise the first failure ends the release, and after all checks the commit is tagged, in this clone
-only. Nothing is uploaded or pushed: the last message shows how to do that.
+Prints each check as it ends, then the built files with their digests, and the next command to type; exits
+with code 1 if a check failed. `--dry-run` does all checks and makes no tag. Otherwise the first failure ends
+the release, and after all checks the commit is tagged, in this clone only. Nothing is uploaded or pushed.
 """
 
 from __future__ import annotations
@@ -26,12 +26,19 @@ from pathlib import Path
 
 from packaging.metadata import Metadata
 from packaging.tags import sys_tags
-from packaging.utils import parse_wheel_filename
+from packaging.utils import (
+    InvalidSdistFilename,
+    InvalidWheelFilename,
+    parse_sdist_filename,
+    parse_wheel_filename,
+)
 from packaging.version import InvalidVersion, Version
+from trove_classifiers import classifiers
 
 ROOT = Path(__file__).parents[1]
 BRANCH = "main"
 SUMS = "SHA256SUMS"
+MAX_BYTES = 100_000_000  # The largest file that the Python index takes
 
 
 class NotReadyError(Exception):
@@ -115,13 +122,27 @@ def built(root: Path = ROOT) -> list[Path]:
     return sorted(file for file in (root / "dist").iterdir() if file.name != SUMS)
 
 
+def uploads(root: Path = ROOT) -> str:
+    """Return a line for each file to upload: its digest, size in bytes and name; "" if the build failed."""
+    try:
+        digests = (root / "dist" / SUMS).read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return ""
+    named = [line.split("  ") for line in digests]
+    return "\n".join(
+        f"{digest}  {(root / 'dist' / name).stat().st_size:>11,}  {name}" for digest, name in named
+    )
+
+
 def metadata(root: Path = ROOT) -> str:
-    """Check that each distribution has valid metadata, the licence, and the kernel."""
+    """Check that the index would take each distribution, and that each has the licence and the kernel."""
     released = version(root)
     files = built(root)
     if [file.suffix for file in files].count(".whl") != len(files) - 1:
         raise NotReadyError("dist/ has no source distribution, or two: type `scripts/wheels`")
     for file in files:
+        if said := _refused(file, released):
+            raise NotReadyError(f"{file.name}: {said}")
         names, raw = _held(file)
         try:
             described = Metadata.from_email(raw)
@@ -132,11 +153,32 @@ def metadata(root: Path = ROOT) -> str:
             raise NotReadyError(f"{file.name} is {described.name} {described.version}, not {released}")
         if described.description_content_type != "text/markdown" or not described.description:
             raise NotReadyError(f"{file.name} has no description in Markdown")
+        if unknown := set(described.classifiers or ()) - classifiers:
+            raise NotReadyError(f"{file.name}: the index has no classifier {min(unknown)!r}")
         wanted = ["LICENSE", *(["dedup/text/libnative.so"] if file.suffix == ".whl" else ["native.c"])]
         missing = [name for name in wanted if not any(held.endswith(name) for held in names)]
         if missing:
             raise NotReadyError(f"{file.name} lacks {', '.join(missing)}")
     return f"{len(files)} files"
+
+
+def _refused(file: Path, released: str) -> str:
+    """Return why the index would refuse a file by its name or size; "" if it would not."""
+    platforms: set[str] = set()
+    try:
+        if file.suffix == ".whl":
+            name, version_, _, tags = parse_wheel_filename(file.name)
+            platforms = {tag.platform for tag in tags}
+        else:
+            name, version_ = parse_sdist_filename(file.name)
+    except (InvalidWheelFilename, InvalidSdistFilename) as error:
+        return str(error)
+    if (name, str(version_)) != ("newsdedup", released):
+        return f"it is named {name} {version_}, not newsdedup {released}"
+    if own := [one for one in platforms if one.startswith("linux_")]:
+        return f"the index takes no {own[0]}: type `scripts/wheels`, which builds for manylinux"
+    size = file.stat().st_size
+    return f"it has {size:,} bytes, and the index takes {MAX_BYTES:,}" if size > MAX_BYTES else ""
 
 
 def _held(file: Path) -> tuple[list[str], bytes]:
@@ -193,13 +235,14 @@ CHECKS: dict[str, Callable[[], str]] = {
 }
 
 TO_DO = """
-To be done by a person:
+To be done by a person, after `scripts/release` has tagged {commit}:
 
     1. Wait for the tests of {commit} on every Python and PostgreSQL: scripts/test --matrix
     2. Look at the pages of the wheel that was installed: scripts/browser-test
     3. git push origin {branch} v{version}
-    4. Upload the files of dist/, except {sums}, to the index, with the index's program and your token.
-    5. In a fresh environment: pip install newsdedup=={version}, dedup --version
+    4. (cd dist && shasum -a 256 --check {sums}) && pipx run twine upload dist/newsdedup-{version}*
+       It asks for your token of the index.
+    5. In a fresh environment: pip install newsdedup=={version} && dedup --version
     6. Publish the section of CHANGELOG.md and {sums} where releases are announced.
     7. Put `## [Unreleased]` on top of CHANGELOG.md.
 """
@@ -219,14 +262,18 @@ def main(arguments: list[str] | None = None) -> int:
             if not dry:
                 print("nothing was tagged", file=sys.stderr)
                 return 1
+    if files := uploads(ROOT):
+        print(f"\nto upload, from dist/:\n\n{files}")
     if failed:
         print(f"{failed} of {len(CHECKS)} checks failed: not ready", file=sys.stderr)
+        print("next: correct what is NOT OK, then scripts/release --dry-run", file=sys.stderr)
         return 1
     released, commit = version(), _git(ROOT, "rev-parse", "--short", "HEAD")
     if not dry:
         _git(ROOT, "tag", "--annotate", f"v{released}", "--message", f"newsdedup {released}")
         print(f"tagged {commit} as v{released} in this clone")
     print(TO_DO.format(commit=commit, branch=BRANCH, version=released, sums=SUMS))
+    print(f"next: {'scripts/release' if dry else f'git push origin {BRANCH} v{released}'}")
     return 0
 
 

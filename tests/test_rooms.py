@@ -32,7 +32,7 @@ EXTRAS = (
 )
 """Packages of `dedup/extras/`, lowest first; the core imports no extra."""
 
-PUBLIC = (*dedup._MODULES, "scrapy", "spark", "spooling", "__main__")
+PUBLIC = (*dedup._MODULES, "__main__")
 """Modules that hand on the public names of others."""
 
 MOST_ROOMS = 11
@@ -113,8 +113,8 @@ def test_the_page_of_the_architecture_shows_the_rooms_in_their_order() -> None:
     assert rows == [*reversed(ROOMS), *reversed(EXTRAS)]
 
 
-@pytest.mark.extra("frames", "watch")
-@each("name", dedup._MODULES)
+@pytest.mark.extra("frames", "scrapy", "watch")
+@each("name", [name for name in dedup._MODULES if name != "spark"])
 def test_a_public_module_hands_on_the_names_of_the_module_behind_it(name: str) -> None:
     public = import_module(f"dedup.{name}")
     assert getattr(dedup, name) is public

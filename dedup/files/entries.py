@@ -32,7 +32,7 @@ from dedup.files.record import (
     describe_size,
     make_beginning,
 )
-from dedup.files.source import text_codec
+from dedup.files.source import declared_codec
 
 # Root element -> element of an entry. Both names are without a namespace.
 ENTRIES = {"rss": "item", "RDF": "item", "feed": "entry", "urlset": "url", "sitemapindex": "sitemap"}
@@ -291,12 +291,10 @@ def _find_encoding(start: bytes, charset: str | None) -> str:
         return "utf-16"
     if start.startswith((b"<\0", b"\0<")):
         return "utf-16-le" if start[1:2] == b"\0" else "utf-16-be"
-    declared = re.search(_ENCODING, start[:DECLARED_BYTES])
-    name = text_codec(declared[1].decode() if declared else charset or "utf-8") or "utf-8"
-    # The declaration was read as ASCII, so the document is not UTF-16 or UTF-32, even if it says so.
-    if name in ("ascii", "utf-8") or name.startswith(("utf-16", "utf-32")):
-        return "utf-8-sig"
-    return {"iso8859-1": "cp1252"}.get(name, name)
+    start = start[:DECLARED_BYTES]
+    declared = re.search(_ENCODING, start)
+    name = declared_codec(declared[1].decode() if declared else charset or "utf-8", start) or "utf-8"
+    return {"ascii": "utf-8-sig", "utf-8": "utf-8-sig", "iso8859-1": "cp1252"}.get(name, name)
 
 
 def _decode_windows(error: UnicodeError) -> tuple[str, int]:

@@ -7,6 +7,7 @@ a date type become dates; dates in text cells are read as in any other file.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,12 @@ HEADER_ROWS = 20  # Number of first rows among which the header is searched
 
 # Limits of the process that reads a workbook: 30,000 articles of 5 kB take 0.5 GB. macOS cannot limit memory.
 MEMORY_BYTES, CPU_SECONDS = 1_073_741_824, 300
+# The process parses hostile files, so it gets no password or token, only variables by which Python finds its
+# packages.
+PASSED_ON = (
+    *("HOME", "PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"),
+    *("PYTHONHOME", "PYTHONPATH", "PYTHONUSERBASE"),
+)
 FIRST_LINE_BYTES = 4 * 1_048_576  # Maximum size of the process's first line, which names all sheets
 
 ENDS_EARLY = "the sheet cannot be read further: it took too much memory or time"
@@ -60,6 +67,7 @@ class ExcelSource:
                 stdin=raw,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
+                env={name: os.environ[name] for name in PASSED_ON if name in os.environ},
             )
         assert self._process.stdout is not None
         self._lines = self._process.stdout

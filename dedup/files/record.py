@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 from dedup.base.article import Article, kept_values, short_text
 from dedup.base.errors import InputError
@@ -108,7 +108,12 @@ def format_row(found: dict[str, Any]) -> str:
         return json.dumps(dict.fromkeys(found, "(cannot be shown)"))
 
 
-Flaw = tuple[str, str, str]  # Name of a repaired field, reason, and beginning of the bad value
+class Flaw(NamedTuple):
+    """A repaired field, the reason, and the beginning of the bad value."""
+
+    field: str
+    reason: str
+    value: str
 
 
 def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
@@ -174,7 +179,7 @@ def _repair(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
             continue
         reason, kept = _check_value(field, value)
         if reason:
-            flaws.append((field, reason, show_beginning(value)))
+            flaws.append(Flaw(field, reason, show_beginning(value)))
         if kept is not None:
             values[field] = kept
     return Article(**values), flaws

@@ -22,7 +22,6 @@ _LONGEST_MARK = 4
 _MARK = "\ufeff".encode()
 # Python lists these as text encodings, but no document uses them.
 _UNUSED = frozenset({"charmap", "idna", "mbcs", "oem", "punycode", "undefined"})
-_SAMPLE = b"text"
 # Replaces bytes that cannot be decoded. It is invalid in UTF-8, so the record that has it is refused later.
 _NO_CHARACTER = "\udcff"
 
@@ -142,13 +141,11 @@ def _convert_to_utf8(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
 
 def check_encoding(name: str) -> str:
     """Return the name of an encoding; `UTF8` for UTF-8. Raises InputError for an unknown encoding."""
-    try:
-        "a".encode(name)
-        codecs.getincrementaldecoder(name)
-    except (LookupError, ValueError):
+    codec = text_codec(name)
+    if codec is None:
         usual = "cp1252, utf-16, latin-1, cp1250, cp1251, mac_roman"
-        raise InputError(f"unknown encoding '{name}'; usual ones are {usual}") from None
-    return UTF8 if codecs.lookup(name).name == "utf-8" else name
+        raise InputError(f"unknown encoding '{name}'; usual ones are {usual}")
+    return UTF8 if codec == "utf-8" else name
 
 
 def text_codec(name: str) -> str | None:
@@ -157,17 +154,36 @@ def text_codec(name: str) -> str | None:
         found = codecs.lookup(name).name
         if found in _UNUSED or "escape" in found:  # For example unicode_escape, for Python source
             return None
-        _SAMPLE.decode(found, "replace")  # LookupError if the codec is not for texts, such as zlib
-        codecs.getincrementaldecoder(found)("replace").decode(_SAMPLE)
+        sample = "text".encode(found)  # LookupError if the codec is not for texts, such as zlib
+        codecs.getincrementaldecoder(found)("replace").decode(sample)
     except (LookupError, ValueError):
         return None
     return found
 
 
+def declared_codec(name: str, start: bytes) -> str | None:
+    """Return Python's name for the encoding that HTTP or a document names; None if the name cannot be right.
+
+    `start`: the first bytes of the document, which is HTML or XML.
+    """
+    codec = text_codec(name)
+    if codec is None or not codec.startswith(("utf-16", "utf-32")):
+        return codec
+    # In these encodings every ASCII character, such as "<", has a NUL.
+    if 0 not in start:
+        return None
+    marked = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return _order_of_utf16(start) if codec == "utf-16" and not marked else codec
+
+
+def _order_of_utf16(sample: bytes) -> str:
+    return "utf-16-le" if sample[1::2].count(0) > sample[::2].count(0) else "utf-16-be"
+
+
 def guess_encoding(sample: bytes) -> str:
     """Guess the encoding of bytes that are not UTF-8 from the values and positions of the bytes."""
     if sample.count(0) * 4 > len(sample):
-        return "utf-16-le" if sample[1::2].count(0) > sample[::2].count(0) else "utf-16-be"
+        return _order_of_utf16(sample)
     high = [byte for byte in sample if byte >= 0x80]
     beside = sum(a >= 0x80 and b >= 0x80 for a, b in itertools.pairwise(sample))
     low = sum(byte < 0xA0 for byte in high)

@@ -36,8 +36,7 @@ class Vitals(Answer):
         pending: articles without a mark.
         stale: articles whose mark must be settled again.
         estimated: true if `pending` and `stale` are estimates, because there are more than 10,000.
-        waiting_seconds: upper bound of the longest wait, since times of edits are unknown. If `estimated`: in
-            the sample.
+        waiting_seconds: the longest wait of an article; if `estimated`: in the sample.
         failed: count by reason (before its colon) among the newest 10,000 failed articles.
         failed_lately: articles that failed in the last 24 hours, and need a repair.
         limits: number of sampled articles that each safety limit left unsettled.
@@ -117,7 +116,7 @@ def load_vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
     quiet_at = max((time for time in times if time is not None), default=None)
     waiting = None
     if oldest is not None:
-        # The time of an edit is unknown. But at `quiet_at` nothing waited, so no article waits for longer.
+        # A load may give a time of storing in the past. But at `quiet_at` nothing waited.
         since = oldest if quiet_at is None or estimated else max(oldest, quiet_at)
         waiting = max(0.0, (at - since).total_seconds())
     failed = cursor.execute(_sql("failed"), {"lately": lately, "sample": SAMPLE}).fetchall()

@@ -2,9 +2,9 @@
 
 -- name: unsettled_sample
 -- Return the server time, and the planner's estimates: number of articles, number of unsettled articles.
--- For a sample of unsettled articles, return: number, number of pending articles, first arrival, limits.
+-- For a sample of unsettled articles, return: number, number of pending articles, first time of waiting, limits.
 WITH looked_at AS MATERIALIZED (
-    SELECT k.status, a.added_at, k.limit_fired FROM dedup.article_mark k
+    SELECT k.status, coalesce(k.waits_since, a.added_at) AS since, k.limit_fired FROM dedup.article_mark k
     CROSS JOIN LATERAL (SELECT added_at FROM dedup.article WHERE id = k.id OFFSET 0) AS a
     WHERE k.status = 'pending' OR k.stale
     ORDER BY k.time, k.id LIMIT %(sample)s + 1
@@ -14,7 +14,7 @@ SELECT clock_timestamp(),
        (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'dedup.article_unsettled'::regclass),
        (SELECT count(*) FROM looked_at),
        (SELECT count(*) FROM looked_at WHERE status = 'pending'),
-       (SELECT min(added_at) FROM looked_at),
+       (SELECT min(since) FROM looked_at),
        (SELECT coalesce(jsonb_object_agg(limit_fired, articles), '{}') FROM (
             SELECT limit_fired, count(*) AS articles FROM looked_at WHERE limit_fired IS NOT NULL GROUP BY 1) AS fired)
 

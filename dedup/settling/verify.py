@@ -157,7 +157,7 @@ def _check_bookkeeping(cursor: Cursor, rulebook: Rulebook, result: Verification)
     if rulebooks.load_state_in_force(cursor) != rulebook.state:
         result.report("the results were made with other settings than the settings in force", Healing.ADOPT)
     for language in rulebooks.find_damaged_models(cursor):
-        result.report(f"the sentence parameters of {language} do not match their checksum", Healing.ADOPT)
+        result.report(rulebooks.describe_damage(language), None)
     if deferred := articles.count_deferred(cursor):
         result.skip(f"{counted(deferred, 'deferred version')} of articles; {FIRST}")
 

@@ -10,7 +10,6 @@ from dedup.base.errors import InputError
 from dedup.base.verdict import StatusName
 from dedup.db.database import Database
 from dedup.db.statements import Statements
-from dedup.store.stories import delay, known
 
 _sql = Statements("store/exports")
 
@@ -83,8 +82,7 @@ _CONDITIONS = {
 
 
 def matches(database: Database) -> Iterator[MatchRow]:
-    query = _sql("matches", delay=delay(known("a"), known("b")))
-    return cast("Iterator[MatchRow]", rows(database, query, {}))
+    return cast("Iterator[MatchRow]", rows(database, _sql("matches"), {}))
 
 
 def rows(database: Database, query: bytes, values: dict[str, Any]) -> Iterator[dict[str, Any]]:

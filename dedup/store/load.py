@@ -66,7 +66,7 @@ def load_file(
     Raises InputError: the file cannot be read to its end; DatabaseError: the server failed.
     """
     # An address may hold a login, which is not kept.
-    source = None if isinstance(path, GivenRows) else find_address(storable(str(path)))[:SOURCE_CHARACTERS]
+    source = None if callable(path) else find_address(storable(str(path)))[:SOURCE_CHARACTERS]
     found = read_file(
         path,
         reading,

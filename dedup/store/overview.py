@@ -14,6 +14,7 @@ from dedup.runs.runs import Run
 from dedup.store import articles
 
 _sql = Statements("store/overview")
+_of_fingerprints = Statements("store/fingerprints")  # without numpy, which `fingerprints.py` imports
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,7 @@ def overview(cursor: Cursor) -> Overview:
     holder = cursor.execute(_sql("holder")).fetchone()
     return Overview(
         counts=counts,
+        unfingerprinted=int(one_row(cursor, _of_fingerprints("count_unfingerprinted"))[0]),
         limits=limits,
         failures=failures,
         sizes=sizes,

@@ -2,10 +2,7 @@
 
 -- name: overview
 -- Return the state of a corpus in one row, for `dedup status`.
-SELECT (SELECT count(*) FROM dedup.marked_article a WHERE (a.status = 'pending' OR a.stale) AND NOT EXISTS (
-            SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id AND f.revision = a.revision))
-            AS unfingerprinted,
-       (SELECT count(*) FROM dedup.article_mark WHERE stale) AS stale,
+SELECT (SELECT count(*) FROM dedup.article_mark WHERE stale) AS stale,
        (SELECT count(DISTINCT duplicate_of) FROM dedup.article_mark WHERE duplicate_of IS NOT NULL)
             AS stories_with_copies,
        (SELECT count(*) FROM dedup.match WHERE relation = 'similar') AS similar_pairs,

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from dedup.base.errors import SchemaError
+from dedup.base.errors import InputError, SchemaError
 from dedup.base.settings import Settings
 from dedup.db import arrays
 from dedup.db.database import Cursor, one_column, one_row
@@ -90,7 +90,20 @@ def load_wanted(cursor: Cursor) -> Settings:
 def load_models(cursor: Cursor, *, wanted: bool = False) -> dict[str, PunktModel]:
     """Return trained sentence parameters by language: in force, or, if `wanted`, after the next backfill."""
     rows = cursor.execute(_sql("models"), {"wanted": wanted}).fetchall()
-    return {row[0]: PunktModel.from_files(dict(zip(FILES, row[1:], strict=True))) for row in rows}
+    return {language: _parse_model(language, files) for language, *files in rows}
+
+
+def _parse_model(language: str, files: Sequence[str]) -> PunktModel:
+    try:
+        return PunktModel.from_files(dict(zip(FILES, files, strict=True)))
+    except InputError:
+        raise InputError(describe_damage(language)) from None
+
+
+def describe_damage(language: str) -> str:
+    """Return the message about damaged sentence parameters, which only the user's texts can make again."""
+    again = f"train them again with the same files, by `dedup train-sentences {language} FILE`"
+    return f"the sentence parameters of {language} are damaged: {again}"
 
 
 def load_state(cursor: Cursor) -> State:
@@ -122,10 +135,16 @@ def change_settings(cursor: Cursor, values: Mapping[str, Any]) -> Settings:
 
 
 def store_model(cursor: Cursor, language: str, model: PunktModel, articles: int) -> None:
-    """Store sentence parameters for the next backfill to adopt. Needs the settle lock."""
-    values = {"language": language, "checksum": model.checksum, "articles": articles}
+    """Store sentence parameters for the next backfill to adopt. Needs the settle lock.
+
+    If parameters with the same checksum are in force, write these again, in case they were damaged.
+    """
+    in_force = (language, model.checksum) in cursor.execute(_sql("checksums")).fetchall()
+    values = {"language": language, "adopted": in_force, "checksum": model.checksum, "articles": articles}
     files = {name.partition(".")[0]: content for name, content in model.to_files().items()}
     cursor.execute(_sql("write_model"), {**values, **files})
+    if in_force:
+        cursor.execute(_sql("delete_wanted_model"), {"language": language})
     _adopt_where_empty(cursor)
 
 

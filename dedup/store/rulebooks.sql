@@ -41,6 +41,10 @@ DELETE FROM dedup.setting WHERE value IS NULL AND name = ANY (%(names)s)
 -- Delete the wanted value of a setting that has no adopted value: its default is in force, so a reset changes nothing.
 DELETE FROM dedup.setting WHERE name = %(name)s AND adopted IS NULL
 
+-- name: delete_wanted_model
+-- Delete sentence parameters of a language that are not in force.
+DELETE FROM dedup.sentence_model WHERE language = %(language)s AND NOT adopted
+
 -- name: fingerprint_versions
 -- Return the version of each fingerprint (in use or waiting) of these articles, and the article's language.
 SELECT f.article_id, f.version, a.language FROM dedup.article a
@@ -93,11 +97,11 @@ SELECT fingerprint_digest, rule_digest, algorithm_revision, unicode_version FROM
 SELECT DISTINCT ON (language) language, checksum FROM dedup.sentence_model ORDER BY language, adopted
 
 -- name: write_model
--- Store sentence parameters of a language, for the next backfill to adopt.
+-- Store sentence parameters of a language: in force if `adopted`, else for the next backfill to adopt.
 INSERT INTO dedup.sentence_model
-    (language, abbrev_types, collocations, sent_starters, ortho_context, checksum, articles)
-VALUES (%(language)s, %(abbrev_types)s, %(collocations)s, %(sent_starters)s, %(ortho_context)s, %(checksum)s,
-        %(articles)s)
+    (language, adopted, abbrev_types, collocations, sent_starters, ortho_context, checksum, articles)
+VALUES (%(language)s, %(adopted)s, %(abbrev_types)s, %(collocations)s, %(sent_starters)s, %(ortho_context)s,
+        %(checksum)s, %(articles)s)
 ON CONFLICT (language, adopted) DO UPDATE SET
     abbrev_types = excluded.abbrev_types, collocations = excluded.collocations,
     sent_starters = excluded.sent_starters, ortho_context = excluded.ortho_context,

@@ -3,7 +3,7 @@
 A listed name counts only at these seven places, not in running text:
 
 - `byline`: in the byline of the article, in a line that begins with "By" or ends with ", Associated Press",
-  alone on a line, or before a date
+  alone on a line, or before a date; not amid more than five names
 - `dateline`: in brackets before the first sentence, "BERLIN (dpa) -", or before a dash, "Reuters. -"
 - `end`: at the end of the text, "(APA/dpa, 1.11.2015)", "- AFP", "Source: AFP", or alone on the last line
 - `copyright`: in one of the last lines that begins with "©" or "Copyright" and names a year or rights
@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 from typing import Literal, get_args
 
 Place = Literal["byline", "dateline", "end", "copyright", "item", "contribution", "photo"]
@@ -31,6 +32,8 @@ BYLINES = 600  # Characters at the beginning that are searched for bylines, whic
 AFTER_CAPTIONS = 6_000  # Characters at the beginning that are searched for a dateline after captions
 CONTRIBUTIONS = 600  # Characters at the end that are searched for lists of contributors
 MAX_SPELLING = 60  # Maximum characters of a name
+# Maximum names of a byline. A longer list has everybody whom the page names, in place of the authors.
+MAX_AUTHORS = 5
 
 _DATELINE = 100  # Maximum characters before the bracket, on the same line
 _PLAIN_DATELINE = 60  # Maximum characters before the bracket, if no dash follows
@@ -39,20 +42,8 @@ _LAST_LINES = 4
 _CAPTION = 250  # Maximum characters of a paragraph of one line that is a caption if a bracket ends it
 
 _BY = (
-    "By ",
-    "BY ",
-    "by ",
-    "By: ",
-    "Von ",
-    "VON ",
-    "Par ",
-    "PAR ",
-    "Por ",
-    "POR ",
-    "Di ",
-    "De ",
-    "de l'",
-    "de l\u2019",
+    *("By ", "BY ", "by ", "By: ", "Von ", "VON ", "Par ", "PAR ", "Por ", "POR "),
+    *("Di ", "De ", "de l'", "de l\u2019"),
 )
 _SEPARATORS = re.compile(
     r"\s*[/,;|&\n\xb7\u2022\u2013\u2014](?:\s*(?:and|as well as) )?\s*"
@@ -214,15 +205,19 @@ class CreditReader:
     def _in_byline(self, byline: str) -> tuple[Agency, ...]:
         """Return the agencies in a byline: an item of a list, or before a job ("AP Writer") or a date."""
         byline = byline[next((len(by) for by in _BY if byline.startswith(by)), 0) :]
-        agencies = []
+        names = []  # agencies of each name; none for a person's name
         for part in _SEPARATORS.split(byline):
             agency = self._agency(part.strip("()[]. "))
             if agency is None and _JOB.search(part):
                 words = part.split(" ")
                 tries = (self._agency(" ".join(words[:count])) for count in range(len(words) - 1, 0, -1))
                 agency = next((one for one in tries if one), None)
-            agencies += [agency] if agency else self._dated(part)
-        return tuple(agencies)
+            agencies = [agency] if agency else self._dated(part)
+            if agencies or not (_WHEN.match(part) or any(map(str.isdigit, part))):
+                names.append(agencies)
+        if len(names) > MAX_AUTHORS:  # Agencies at either end of the list count still
+            names = [*takewhile(bool, names), *takewhile(bool, reversed(names))]
+        return tuple(agency for agencies in names for agency in agencies)
 
     def _dated(self, line: str) -> list[Agency]:
         """Return the agency that begins a line, if a date follows: `Associated Press Monday, July 16`."""

@@ -71,11 +71,23 @@ def trigram_server() -> Iterator[Server]:
     if not shutil.which("pg_config"):
         raise MissingError("no pg_config on the PATH, so no Postgres with pg_trgm; the embedded one has none")
     programs, shared = (Path(_output("pg_config", word)) for word in ("--bindir", "--sharedir"))
-    release = _output("pg_config", "--version")
     if not (shared / "extension" / "pg_trgm.control").exists():
+        release = _output("pg_config", "--version")
         raise MissingError(f"neither the embedded Postgres nor {release} here has pg_trgm")
+    with installed_server(programs) as server:
+        yield server
+
+
+@contextmanager
+def installed_server(programs: Path) -> Iterator[Server]:
+    """Start a server in a new folder with the Postgres whose programs are in the folder `programs`.
+
+    Raises:
+        MissingError: the folder has no server programs, or they fail.
+    """
     if not (programs / "initdb").exists():
-        raise MissingError(f"{release} here has no server programs")
+        raise MissingError(f"{programs} has no server programs of Postgres")
+    release = _output(str(programs / "initdb"), "--version")
     user = "postgres" if os.geteuid() == 0 else None  # Postgres refuses to run as root
     with tempfile.TemporaryDirectory(prefix="dedup-trgm-", dir="/tmp") as folder:
         if user:

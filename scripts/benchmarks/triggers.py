@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Measure how much slower triggers make writing to an attached table for its owner.
+"""Measure what dedup's triggers cost the owner of an attached table, on versions of PostgreSQL.
 
-    scripts/benchmarks/triggers.py [FILE] [--rounds N] [--seconds S]
+    scripts/benchmarks/triggers.py [FILE] [--programs FOLDER ...] [--counts] [--rounds N] [--seconds S]
 
-An embedded server without a worker has two tables of real articles, of which one is attached. In turns, both
-tables get an INSERT of 10,000 rows from a client, an INSERT of 10,000 rows from another table, INSERTs of
-single rows, and UPDATEs of an unmapped column in all rows and in single rows. Then 16 parallel clients insert
-first whole and then short articles, each in a transaction. Prints the medians and their ratios. The cost of a
-later backfill is not counted.
+A server without a worker has two tables of real articles, of which one is attached. Both tables get the
+same writes: an INSERT of 10,000 rows from a client, one from another table, UPDATEs of a mapped and of an
+unmapped column, INSERTs and UPDATEs of single rows, and a DELETE. Then 16 parallel clients insert first whole
+and then short articles, each in a transaction. The cost of a later backfill is not counted.
+
+Prints a table in Markdown: median times, the bytes of WAL and the buffers per written row, and the calls of
+dedup's functions per statement. Times need a quiet machine, counts do not: `--counts` leaves out times.
+Measures the embedded server; `--programs` adds the server whose programs (`initdb`, ...) are in a folder.
 """
 
 from __future__ import annotations
@@ -17,6 +20,9 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,7 +30,7 @@ from typing import Any
 import psycopg
 from clients import Clients, Rate, clients
 from meter import cores
-from servers import embedded_server
+from servers import Server, embedded_server, installed_server, version
 
 from dedup import Article, Deduplicator
 from dedup.files.readers import read_articles
@@ -46,51 +52,187 @@ LEAST_RATE, MOST_TIMES = 0.8, 1.2
 
 TABLES = ("plain", "attached")
 COLUMNS = "id, body, headline, day"
-WITHIN = "INSERT INTO {} SELECT * FROM source"
 FROM_CLIENT = (
     f"INSERT INTO {{}} ({COLUMNS})"
     " SELECT * FROM unnest(%s::bigint[], %b::text[], %b::text[], %s::timestamptz[])"
 )
 BY_CLIENTS = f"INSERT INTO {{}} ({COLUMNS}) VALUES (%s, %s, %s, %s)"
-CLICKED = "UPDATE {} SET clicks = clicks + 1"
-UNMAPPED = "UPDATE of an unmapped column"
 
-Took = dict[str, dict[str, list[float]]]
+OFF = ("autovacuum", "full_page_writes")
+"""Settings that are off for counts. Copies of pages in the WAL depend on the times of checkpoints."""
+
+COUNTS = {"WAL bytes per row": "wal", "buffers per row": "buffers", "calls": "calls"}
+"""Columns of the table, and attributes of `Cost`."""
 
 
-def measure(url: str, path: Path, rounds: int, seconds: float) -> None:
-    """Write to both tables in alternating order, and print the times."""
-    Deduplicator.initialize(url)
-    with Deduplicator(url) as dd, psycopg.connect(url, autocommit=True) as connection:
-        columns = (
-            "(id bigint PRIMARY KEY, body text, headline text, day timestamptz, clicks integer DEFAULT 0)"
-        )
-        for name in ("source", *TABLES):
-            connection.execute(f"CREATE TABLE {name} {columns}".encode())
-        given = rows(path)
-        connection.execute(FROM_CLIENT.format("source").encode(), given)
-        dd.attachments.attach(
-            "public.attached",
-            keys=["id"],
-            columns={"text": "body", "title": "headline", "published_at": "day"},
-        )
-        inserts, updates = Took(), Took()
-        for turn in range(rounds):
-            for name in in_turns(turn):
-                insert(connection, name, given, inserts)
-            for name in in_turns(turn):
-                update(connection, name, updates)
-            for number in range(SINGLE):
-                for name in in_turns(number):
-                    one = [[column[number]] for column in given]
-                    one[0] = [ROWS + number]
-                    note(inserts, "one row", name, timed(connection, FROM_CLIENT.format(name), one))
-                    clicked = f"{CLICKED.format(name)} WHERE id = %s"
-                    note(updates, f"{UNMAPPED}, one row", name, timed(connection, clicked, [number]))
-        tell(inserts)
-        tell(updates, f"; at most {MOST_TIMES} is promised")
-        with clients(url, CLIENTS) as many:
-            at_once(connection, many, given, rounds, seconds)
+@dataclass(frozen=True)
+class Write:
+    """A statement for both tables, `{}` being the table.
+
+    Attributes:
+        name: words for the statement in the table.
+        filled: whether the table must have its rows before the statement; otherwise it must be empty.
+        single: whether the statement is repeated for `SINGLE` rows; its last placeholder is the row's number.
+    """
+
+    name: str
+    statement: str
+    filled: bool = True
+    single: bool = False
+
+
+# In this order: the second write fills the table for all later writes.
+WRITES = (
+    Write(f"INSERT, {ROWS:,} rows from a client", FROM_CLIENT, filled=False),
+    Write(f"INSERT … SELECT, {ROWS:,} rows", "INSERT INTO {} SELECT * FROM source", filled=False),
+    Write(f"UPDATE of an unmapped column, {ROWS:,} rows", "UPDATE {} SET clicks = clicks + 1"),
+    Write(f"UPDATE of a mapped column, {ROWS:,} rows", "UPDATE {} SET headline = headline || '.'"),
+    Write("INSERT, one row", FROM_CLIENT, single=True),
+    Write(
+        "UPDATE of an unmapped column, one row",
+        "UPDATE {} SET clicks = clicks + 1 WHERE id = %s",
+        single=True,
+    ),
+    Write("UPDATE of a mapped column, one row", "UPDATE {} SET headline = '' WHERE id = %s", single=True),
+    Write(f"DELETE, {ROWS:,} rows", "DELETE FROM {}"),
+)
+
+
+@dataclass
+class Cost:
+    """The cost of a write to one table: seconds of each round, counts per row, and calls per statement."""
+
+    seconds: list[float] = field(default_factory=list)
+    wal: float = 0.0
+    buffers: float | None = None  # PostgreSQL 14 does not tell at once
+    calls: float = 0.0
+
+
+Costs = dict[str, dict[str, Cost]]
+"""Name of a write -> name of a table -> cost."""
+
+
+class Counter:
+    """Counts what the statements of a connection use. Nobody else may use the server."""
+
+    def __init__(self, connection: psycopg.Connection[Any], observer: psycopg.Connection[Any]) -> None:
+        self._connection, self._observer = connection, observer
+        self._database = connection.info.dbname
+        self._flushes = connection.info.server_version >= 150_000
+
+    def read(self) -> tuple[int, int, int]:
+        """Return the bytes of WAL, the buffers and the calls of functions so far."""
+        if self._flushes:
+            self._connection.execute("SELECT pg_stat_force_next_flush()")
+        # The observer is in another database, so its own buffers are not counted.
+        used = self._observer.execute(
+            "SELECT pg_current_wal_insert_lsn() - '0/0', blks_hit + blks_read FROM pg_stat_database"
+            " WHERE datname = %s",
+            [self._database],
+        ).fetchone()
+        called = self._connection.execute(
+            "SELECT coalesce(sum(calls), 0) FROM pg_stat_user_functions WHERE schemaname = 'dedup'"
+        ).fetchone()
+        assert used
+        assert called
+        return int(used[0]), int(used[1]), int(called[0])
+
+    def count(self, cost: Cost, statements: Iterable[tuple[str, list[Any] | None]]) -> None:
+        """Run statements, and set the counts of their cost."""
+        self.read()  # fills the caches of the connection, so that the second reading takes few buffers
+        wal, buffers, calls = self.read()
+        rows = [self._connection.execute(one.encode(), values).rowcount for one, values in statements]
+        wal_now, buffers_now, calls_now = self.read()
+        cost.wal, cost.calls = (wal_now - wal) / sum(rows), (calls_now - calls) / len(rows)
+        if self._flushes:
+            cost.buffers = (buffers_now - buffers) / sum(rows)
+
+
+def measure(
+    server: Server, given: list[Any], rounds: int, seconds: float, *, times: bool
+) -> tuple[Costs, list[str]]:
+    """Write to both tables of a server; return the costs, and a line for each length of clients' articles."""
+    costs: Costs = {write.name: {name: Cost() for name in TABLES} for write in WRITES}
+    lines: list[str] = []
+    with server.database("triggers") as url:
+        Deduplicator.initialize(url)
+        with ExitStack() as stack:
+            dd = stack.enter_context(Deduplicator(url))
+            connection, observer = (
+                stack.enter_context(psycopg.connect(one, autocommit=True)) for one in (url, server.url)
+            )
+            prepare(connection, dd, given)
+            count(connection, observer, given, costs)
+            for turn in range(rounds if times else 0):
+                for write in WRITES:
+                    for name in in_turns(turn):
+                        cleared(connection, write, name)
+                        for statement, values in statements(write, name, given):
+                            took = timed(connection, statement, values)
+                            costs[write.name][name].seconds.append(took)
+            if times:
+                many = stack.enter_context(clients(url, CLIENTS))
+                lines = at_once(connection, many, given, rounds, seconds)
+    return costs, lines
+
+
+def prepare(connection: psycopg.Connection[Any], dd: Deduplicator, given: list[Any]) -> None:
+    """Create both tables and a table with the rows, and attach one of them."""
+    columns = "(id bigint PRIMARY KEY, body text, headline text, day timestamptz, clicks integer DEFAULT 0)"
+    for name in ("source", *TABLES):
+        connection.execute(f"CREATE TABLE {name} {columns}".encode())
+    connection.execute(FROM_CLIENT.format("source").encode(), given)
+    dd.attachments.attach(
+        "public.attached",
+        keys=["id"],
+        columns={"text": "body", "title": "headline", "published_at": "day"},
+    )
+
+
+def count(
+    connection: psycopg.Connection[Any], observer: psycopg.Connection[Any], given: list[Any], costs: Costs
+) -> None:
+    """Make each write once to both tables, and set the counts. The server's settings are put back."""
+    connection.execute("SET track_functions = 'all'")
+    counter = Counter(connection, observer)
+    with settings(observer):
+        for write in WRITES:
+            for name in TABLES:
+                cleared(connection, write, name)
+                counter.count(costs[write.name][name], statements(write, name, given))
+    connection.execute("RESET track_functions")
+
+
+@contextmanager
+def settings(owner: psycopg.Connection[Any]) -> Iterator[None]:
+    """Change the settings of a server for counts, and put them back."""
+    try:
+        for name in OFF:
+            owner.execute(f"ALTER SYSTEM SET {name} = off".encode())
+        owner.execute("SELECT pg_reload_conf()")
+        yield
+    finally:
+        for name in OFF:
+            owner.execute(f"ALTER SYSTEM RESET {name}".encode())
+        owner.execute("SELECT pg_reload_conf()")
+
+
+def statements(write: Write, name: str, given: list[Any]) -> Iterator[tuple[str, list[Any] | None]]:
+    """Yield the statements of a write with their values: one, or one for each of `SINGLE` rows."""
+    statement = write.statement.format(name)
+    if not write.single:
+        yield statement, given if write.statement == FROM_CLIENT else None
+        return
+    for number in range(SINGLE):
+        row = [[ROWS + number], *([column[number]] for column in given[1:])]
+        yield statement, row if write.statement == FROM_CLIENT else [number]
+
+
+def cleared(connection: psycopg.Connection[Any], write: Write, name: str) -> None:
+    """Empty the table if the write needs that, else vacuum it; empty the outbox; make a checkpoint."""
+    connection.execute(f"{'VACUUM ANALYZE' if write.filled else 'TRUNCATE'} {name}".encode())
+    connection.execute("TRUNCATE dedup.outbox")
+    connection.execute("CHECKPOINT")
 
 
 def in_turns(turn: int) -> tuple[str, ...]:
@@ -98,85 +240,59 @@ def in_turns(turn: int) -> tuple[str, ...]:
     return TABLES if turn % 2 else TABLES[::-1]
 
 
-def insert(connection: psycopg.Connection, name: str, given: list[Any], took: Took) -> None:
-    """Insert all rows twice, each time after emptying the table: from a client, and from another table."""
-    emptied(connection, name)
-    note(took, f"{ROWS:,} rows from a client", name, timed(connection, FROM_CLIENT.format(name), given))
-    emptied(connection, name)
-    note(took, f"{ROWS:,} rows within the database", name, timed(connection, WITHIN.format(name)))
-
-
-def update(connection: psycopg.Connection, name: str, took: Took) -> None:
-    """Update an unmapped column in all rows."""
-    connection.execute(f"VACUUM ANALYZE {name}".encode())
-    connection.execute("CHECKPOINT")
-    note(took, f"{UNMAPPED}, {ROWS:,} rows", name, timed(connection, CLICKED.format(name)))
-    connection.execute(f"VACUUM {name}".encode())
-
-
-def note(took: Took, kind: str, name: str, seconds: float) -> None:
-    """Add a measurement to `took`, by kind of statement and name of the table."""
-    took.setdefault(kind, {}).setdefault(name, []).append(seconds)
-
-
-def emptied(connection: psycopg.Connection, name: str) -> None:
-    """Empty a table and the outbox, which lists its changes, and make a checkpoint."""
-    connection.execute(f"TRUNCATE {name}".encode())
-    connection.execute("TRUNCATE dedup.outbox")
-    connection.execute("CHECKPOINT")
-
-
 def at_once(
-    connection: psycopg.Connection, many: Clients, given: list[Any], rounds: int, seconds: float
-) -> None:
-    """Let many clients insert rows, each in a transaction, and print the rates."""
+    connection: psycopg.Connection[Any], many: Clients, given: list[Any], rounds: int, seconds: float
+) -> list[str]:
+    """Let many clients insert rows, each in a transaction; return a line for each length of articles."""
+    lines = []
     for shown, length in LENGTHS.items():
-        values = [
+        values: list[tuple[object, ...]] = [
             (body[:length], title, day)
             for body, title, day in zip(*(column[:1_000] for column in given[1:]), strict=True)
         ]
-        compare(connection, many, shown, values, rounds, seconds)
-
-
-def compare(
-    connection: psycopg.Connection,
-    many: Clients,
-    shown: str,
-    values: list[tuple[Any, ...]],
-    rounds: int,
-    seconds: float,
-) -> None:
-    """Measure and print the rates of many clients with and without triggers, for articles of one length."""
-    found: dict[str, list[Rate]] = {name: [] for name in TABLES}
-    for turn in range(rounds):
-        for name in in_turns(turn):
-            emptied(connection, name)
-            found[name].append(many.rate(BY_CLIENTS.format(name), values, seconds))
-    without, beside = (statistics.median(rate.transactions for rate in found[name]) for name in TABLES)
-    busy = max(rate.busy for rates in found.values() for rate in rates)
-    print(
-        f"{CLIENTS} clients, {shown}: {without:,.0f} transactions a second without triggers,"
-        f" {beside:,.0f} with them, {beside / without:.2f} of the rate"
-        f"; at least {LEAST_RATE} of whole articles is promised"
-        f" (the clients themselves took {busy:.1f} of {cores()} cores at most)"
-    )
-
-
-def tell(took: Took, promise: str = "") -> None:
-    """Print the median times of each kind of statement."""
-    for kind, found in took.items():
-        without, beside = (statistics.median(found[name]) for name in TABLES)
-        print(
-            f"{kind}: {without * 1000:.2f} ms without triggers, {beside * 1000:.2f} ms with them,"
-            f" {beside / without:.2f} times{promise}"
+        found: dict[str, list[Rate]] = {name: [] for name in TABLES}
+        for turn in range(rounds):
+            for name in in_turns(turn):
+                cleared(connection, WRITES[0], name)
+                found[name].append(many.rate(BY_CLIENTS.format(name), values, seconds))
+        without, beside = (statistics.median(rate.transactions for rate in found[name]) for name in TABLES)
+        busy = max(rate.busy for rates in found.values() for rate in rates)
+        lines.append(
+            f"{CLIENTS} clients, {shown}: {without:,.0f} transactions a second without triggers,"
+            f" {beside:,.0f} with them, {beside / without:.2f} of the rate"
+            f"; at least {LEAST_RATE} of whole articles is promised"
+            f" (the clients themselves took {busy:.1f} of {cores()} cores at most)"
         )
+    return lines
 
 
-def timed(connection: psycopg.Connection, statement: str, values: list[Any] | None = None) -> float:
+def timed(connection: psycopg.Connection[Any], statement: str, values: list[Any] | None) -> float:
     """Run a statement with its commit, and return the seconds."""
     started = time.perf_counter()
     connection.execute(statement.encode(), values)
     return time.perf_counter() - started
+
+
+def table(found: Sequence[tuple[str, Costs]]) -> str:
+    """Return a table in Markdown: for each write a row for each server; `→` leads to costs with triggers."""
+    with_times = any(cost.seconds for _, costs in found for both in costs.values() for cost in both.values())
+    heads = ["write", "PostgreSQL", *(["times as long", "ms"] if with_times else []), *COUNTS]
+    rows = [heads, ["---"] * len(heads)]
+    for write in WRITES:
+        for server, costs in found:
+            both = [costs[write.name][name] for name in TABLES]
+            cells = [write.name, server]
+            if with_times:
+                without, beside = (1000 * statistics.median(cost.seconds) for cost in both)
+                cells += [f"{beside / without:.2f}", f"{without:,.2f} → {beside:,.2f}"]
+            cells += [change([getattr(cost, name) for cost in both]) for name in COUNTS.values()]
+            rows.append(cells)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+
+
+def change(both: Sequence[float | None]) -> str:
+    """Return a count without and with triggers, in digits that matter; "–" if it is unknown."""
+    return " → ".join("–" if one is None else f"{one:,.0f}" if one >= 100 else f"{one:.3g}" for one in both)
 
 
 def rows(path: Path) -> list[Any]:
@@ -197,15 +313,32 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("file", nargs="?", type=Path, default=DATA / FILE)
+    parser.add_argument(
+        "--programs", type=Path, action="append", default=[], help="folder of another PostgreSQL"
+    )
+    parser.add_argument("--counts", action="store_true", help="only counts, no times")
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--seconds", type=float, default=4.0, help="time that clients insert per turn")
     given = parser.parse_args()
-    with (
-        tempfile.TemporaryDirectory(prefix="dedup-triggers-") as folder,
-        embedded_server(Path(folder) / "server") as server,
-        server.database("triggers") as url,
-    ):
-        measure(url, given.file, given.rounds, given.seconds)
+    articles = rows(given.file)
+    found, lines = [], []
+    for programs in (None, *given.programs):
+        with tempfile.TemporaryDirectory(prefix="dedup-triggers-") as folder, ExitStack() as stack:
+            opened = (
+                embedded_server(Path(folder) / "server") if programs is None else installed_server(programs)
+            )
+            server = stack.enter_context(opened)
+            name = version(server.url).split(" ")[0]
+            costs, more = measure(server, articles, given.rounds, given.seconds, times=not given.counts)
+            found.append((name, costs))
+            lines += [f"PostgreSQL {name}, {line}" for line in more]
+    print(table(found))
+    if lines:
+        print(
+            f"\nAt most {MOST_TIMES} times as long is promised for UPDATEs of an unmapped column.",
+            *lines,
+            sep="\n",
+        )
 
 
 if __name__ == "__main__":

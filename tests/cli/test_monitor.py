@@ -135,6 +135,9 @@ def test_an_edited_article_has_not_waited_since_it_was_stored(dedup: Dedup, sett
     )
     assert deduplicator(settled).vitals().waiting_seconds < 60  # type: ignore[operator]
     assert check(dedup, "--max-age", "1h")[0] == 0
+    ago = "now() - interval '30 days'"
+    execute(settled, f"UPDATE dedup.run SET started_at = {ago}, ended_at = {ago}")
+    assert deduplicator(settled).vitals().waiting_seconds < 60  # type: ignore[operator]
 
 
 def test_articles_without_text_or_before_the_horizon_are_no_fault(dedup: Dedup, settled: Database) -> None:

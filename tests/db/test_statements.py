@@ -59,7 +59,7 @@ PARTS = {
     "store/removal": {"table": "article"},
     "store/fingerprints": {"table": "fingerprint", "html": html_sql("a")},
     "store/key_segments": {"table": "fingerprint"},
-    "store/exports": {"conditions": "true", "kept": ", a.kept", "delay": delay(known("a"), known("b"))},
+    "store/exports": {"conditions": "true", "kept": ", a.kept"},
     "store/stories": {
         **{"known": known("m"), "delay": delay("at", "top.first_at")},
         "representative": representing("top.id", "latest"),

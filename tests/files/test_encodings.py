@@ -76,7 +76,7 @@ def test_a_byte_order_mark_overrules_what_is_said(tmp_path: Path) -> None:
         assert read(tmp_path / "a.csv", content, encoding="cp1252")[0] == [Article("1", "é")]
 
 
-@pytest.mark.parametrize("name", ["klingon", "base64", "rot13", "zlib", "undefined", ""])
+@pytest.mark.parametrize("name", ["klingon", "base64", "zlib", "undefined", "idna", "punycode", ""])
 def test_an_encoding_that_there_is_not_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=r"unknown encoding '.*'; usual ones are cp1252, utf-16"):
         check_encoding(name)

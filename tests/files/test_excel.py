@@ -307,6 +307,23 @@ def test_a_workbook_is_no_bomb(
     assert "takes too much memory as Excel; save it as CSV in UTF-8" in refuse(path)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the environment of a process in /proc")
+def test_the_process_that_reads_a_workbook_gets_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEDUP_DATABASE_URL", "postgresql://user:secret@host/news")
+    rows = [(str(number), "x" * 30_000) for number in range(20)]
+    source = excel.ExcelSource(str(book(tmp_path / "a.xlsx", {"News": [("id", "text"), *rows]})))
+    try:
+        # The process waits until its rows are read, because they do not fit into the pipe.
+        passed = Path(f"/proc/{source._process.pid}/environ").read_text().split("\0")
+    finally:
+        source.close()
+    names = {name.partition("=")[0] for name in passed} - {""}
+    assert "PATH" in names
+    assert names <= {*excel.PASSED_ON}
+
+
 def test_entities_are_no_bomb(tmp_path: Path) -> None:
     path = with_shared_texts(book(tmp_path / "a.xlsx", {"A": [HEADER, (1, "t", "b")]}))
     entities = "<!DOCTYPE x [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;&a;&a;&a;&a;&a;'>]><sst"

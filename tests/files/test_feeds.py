@@ -205,6 +205,19 @@ def test_the_encoding_is_the_one_that_the_document_names(tmp_path: Path, encodin
     assert article.text == word
 
 
+@each(
+    ("charset", "encoding"),
+    [(said, real) for said in ("utf-16", "utf-16-be") for real in ("utf-16-be", "utf-8")]
+    + [("UTF-16", "utf-16-le"), ("utf-16", "utf-16"), ("utf-32-le", "utf-32-le")],
+)
+def test_utf_16_that_only_http_names_is_read_and_a_wrong_name_is_ignored(charset: str, encoding: str) -> None:
+    # The space before the root hides from the reader that the document is UTF-16.
+    content = f" {rss([rss_item('a', 'Überfahrt')], declaration='')}".encode(encoding)
+    [(_, _, entry)] = entries.read_document("x", [content], charset=charset).entries
+    assert not isinstance(entry, str)
+    assert "<p>Überfahrt</p>" in {one.text for one in entry}
+
+
 def test_bytes_of_windows_in_a_feed_that_says_utf_8_are_read_as_such(tmp_path: Path) -> None:
     content = rss([rss_item("a", "The mayor's word – über"), rss_item("b", "ß")]).encode()
     content = content.replace("–".encode(), b"\x96")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -12,7 +15,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.package.environments import ROOT
+from tests.package.environments import ROOT, copy_sources, run
 from tests.scripts import script
 
 CHANGES = """# Changelog
@@ -32,6 +35,7 @@ DESCRIPTION = """Metadata-Version: 2.4
 Name: newsdedup
 Version: 1.2.0
 Description-Content-Type: text/markdown
+Classifier: Development Status :: 4 - Beta
 
 # dedup
 """
@@ -160,12 +164,16 @@ def test_tests_that_did_not_run_on_this_code(script: ModuleType, project: Path) 
         ("Name: newsdedup", "Name: dedup", "is dedup 1.2.0"),
         ("text/markdown", "text/plain", "no description in Markdown"),
         ("Version: 1.2.0", "Version: 1.2.0\nRequires-Dist: a b c", "its metadata are wrong"),
+        ("4 - Beta", "4 - Goats", "the index has no classifier 'Development Status :: 4 - Goats'"),
     ],
 )
 def test_metadata_that_no_index_would_take(
     script: ModuleType, project: Path, old: str, new: str, says: str
 ) -> None:
-    make_wheel(project, DESCRIPTION.replace(f"\n{old}\n", f"\n{new}\n").replace(f": {old}", f": {new}"))
+    changed = DESCRIPTION.replace(f"\n{old}\n", f"\n{new}\n")
+    for before in (": ", ":: "):
+        changed = changed.replace(f"{before}{old}", f"{before}{new}")
+    make_wheel(project, changed)
     with pytest.raises(script.NotReadyError, match=says):
         script.metadata(project)
 
@@ -177,6 +185,52 @@ def test_a_wheel_without_its_kernel(script: ModuleType, project: Path) -> None:
     (project / "dist" / "newsdedup-1.2.0.tar.gz").unlink()
     with pytest.raises(script.NotReadyError, match="no source distribution"):
         script.metadata(project)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        (
+            "newsdedup-1.2.0-py3-none-linux_x86_64.whl",
+            "the index takes no linux_x86_64: type `scripts/wheels`",
+        ),
+        ("newsdedup-1.1.0-py3-none-any.whl", "it is named newsdedup 1.1.0"),
+        ("newsdedup-1.2.0-any.whl", "Invalid wheel filename"),
+    ],
+)
+def test_a_file_that_no_index_would_take(script: ModuleType, project: Path, name: str, says: str) -> None:
+    (project / "dist" / WHEEL).rename(project / "dist" / name)
+    with pytest.raises(script.NotReadyError, match=says):
+        script.metadata(project)
+
+
+def test_a_file_that_is_too_large(script: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(script, "MAX_BYTES", 100)
+    with pytest.raises(script.NotReadyError, match="and the index takes 100"):
+        script.metadata(project)
+
+
+def test_the_real_metadata_are_those_that_an_index_takes(
+    script: ModuleType, tmp_path: Path, wheel: Path
+) -> None:
+    (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text("utf-8"))
+    git(tmp_path, "init", "-b", "main")
+    dist = tmp_path / "dist"
+    dist.mkdir()
+    released = script.version(tmp_path)
+    shutil.copy(wheel, dist / f"newsdedup-{released}-py3-none-any.whl")
+    run(
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "-t",
+        "sdist",
+        "-d",
+        dist,
+        cwd=copy_sources(tmp_path / "sources"),
+    )
+    assert script.metadata(tmp_path) == "2 files"
 
 
 @pytest.fixture
@@ -195,13 +249,26 @@ def tags(project: Path) -> str:
 def test_a_dry_run_makes_every_check_and_no_tag(
     checked: ModuleType, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (project / "scripts").mkdir()
+    (project / "scripts" / "wheels").write_text("#!/bin/sh\n")  # finds the files of `project` built already
+    (project / "scripts" / "wheels").chmod(0o755)
+    git(project, "add", ".")
+    git(project, "commit", "-m", "wheels")
+    checked.CHECKS["build"] = lambda: checked.build(project)
     assert checked.main(["--dry-run"]) == 0
-    assert "git push origin main v1.2.0" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    digest = hashlib.sha256((project / "dist" / WHEEL).read_bytes()).hexdigest()
+    assert re.search(rf"^{digest} +[0-9,]+  {WHEEL}$", said, re.MULTILINE)
+    assert "git push origin main v1.2.0" in said
+    assert "twine upload dist/newsdedup-1.2.0*" in said
+    assert said.endswith("\nnext: scripts/release\n")
     (project / "new.txt").touch()
     assert checked.main(["--dry-run"]) == 1
-    said = capsys.readouterr()
-    assert "NOT OK  tree: not committed: new.txt\nok      two: 2\n" in said.out
-    assert "1 of 2 checks failed" in said.err
+    done = capsys.readouterr()
+    assert "NOT OK  tree: not committed: new.txt\nok      two: 2\n" in done.out
+    assert digest in done.out
+    assert "1 of 3 checks failed" in done.err
+    assert done.err.endswith("\nnext: correct what is NOT OK, then scripts/release --dry-run\n")
     assert tags(project) == ""
 
 
@@ -217,4 +284,4 @@ def test_a_release_stops_at_what_failed_or_tags(
     (project / "new.txt").unlink()
     assert checked.main([]) == 0
     assert tags(project) == "v1.2.0\n"
-    assert "Upload the files of dist/, except SHA256SUMS" in capsys.readouterr().out
+    assert capsys.readouterr().out.endswith("\nnext: git push origin main v1.2.0\n")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 
 import psycopg
 import pytest
 
+from dedup.base.errors import InputError
 from dedup.db.database import Database
+from dedup.runs.waiting import find_waiting
 from dedup.settling.backfill import backfill
 from dedup.settling.hook import store_for_later
 from dedup.settling.verify import Verification, repair, verify
@@ -141,11 +144,24 @@ def test_what_was_tampered_with_is_found_and_healed(filled: Database, statement:
 
 
 def test_sentence_parameters_that_are_not_those_of_their_checksum(filled: Database) -> None:
-    with filled.transaction(settling=True) as cursor:
-        rulebooks.store_model(cursor, "xx", PunktModel(frozenset({"abc"})), 1)
+    def train() -> None:
+        with filled.transaction(settling=True) as cursor:
+            rulebooks.store_model(cursor, "xx", PunktModel(frozenset({"abc"})), 1)
+
+    train()
     backfill(filled, workers=0, factory=make_function)
+    again = "are damaged: train them again .* `dedup train-sentences xx FILE`"
     tamper(filled, "UPDATE dedup.sentence_model SET abbrev_types = 'def'")
-    assert "parameters of xx" in " ".join(check(filled).differences)
+    found = check(filled)
+    assert re.search(again, "\n".join(found.by_hand))
+    assert not found.repairs.others, "a repair could not restore them"
+    tamper(filled, "UPDATE dedup.sentence_model SET collocations = 'no tab'")
+    with pytest.raises(InputError, match=again):
+        check(filled)
+    train()
+    assert check(filled).differences == []
+    with filled.transaction() as cursor:
+        assert not find_waiting(cursor).settling, "equal parameters change nothing"
 
 
 BOOKKEEPING = [

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.text.credits import HEAD, PLACES, Agency, CreditReader
+from tests.loops import each
 
 AGENCIES = [
     Agency(1, "AP", ("AP", "Associated Press")),
@@ -66,6 +67,21 @@ def test_the_agency_of_a_byline_is_a_credit_in_a_text_and_beside_it(line: str) -
     assert read(f"Ferry late\n{line}\n{BODY}") == dict.fromkeys(BYLINES[line], "byline")
     if "May" not in line and "Paris" not in line:
         assert read(BODY, line) == dict.fromkeys(BYLINES[line], "byline")
+
+
+AUTHORS = {
+    "Ada Roe, Bo Day, Associated Press, Cy Fox, Dee Hall, Eve Ivy": set(),
+    "Ada Roe, Staff Writer, Reuters, Courier Wire, Bo Day, AFP, Cy Fox": set(),
+    "Ada Roe, Bo Day, Associated Press, Cy Fox, Dee Hall": {"AP"},
+    "Ada Roe, Bo Day, Cy Fox, Dee Hall, Eve Ivy and Associated Press": {"AP"},
+    "AFP, Reuters, Ada Roe, Bo Day, Cy Fox, Dee Hall": {"AFP", "Reuters"},
+    "By Ada Roe and Bo Day - Associated Press - Monday, July 16, 2018": {"AP"},
+}
+
+
+@each("byline", AUTHORS)
+def test_an_agency_amid_all_the_names_of_a_page_is_no_credit(byline: str) -> None:
+    assert read(BODY, byline) == dict.fromkeys(AUTHORS[byline], "byline")
 
 
 ENDS = {

@@ -91,17 +91,24 @@ class Asked:
         ]
 
 
-def asked(dd: Deduplicator, given: Fields, days: int | None, *, by: bool = True) -> Asked:
-    """Return the range and filters of a query. `days`: length of the default range; None: whole corpus."""
+def asked(
+    dd: Deduplicator, given: Fields, days: int | None, *, by: bool = True, offered: bool = True
+) -> Asked:
+    """Return the range and filters of a query. `days`: length of the default range; None: whole corpus.
+
+    `offered`: also read what only the form of a page offers: names, and the days beside the range.
+    """
     first, last = day_of(given["first"]), day_of(given["last"])
-    given, names, near = as_stored(dd, given)
+    given, names, near = as_stored(dd, given, offered=offered)
     only = chosen(given, *NAMES)
     if first is None and last is None and days is not None and not given["whole"]:
         last = dd.browsing.newest_day(**only)  # without dated articles, the range is the whole corpus
         first = moved(last, timedelta(days=1 - days)) if last else None
     elif last is None:
         last = first
-    beside = dd.browsing.days_beside(first, last, **only) if first and last else (None, None)
+    beside: tuple[date | None, date | None] = (None, None)
+    if offered and first and last:
+        beside = dd.browsing.days_beside(first, last, **only)
     grouping: Any = given["by"] or None if by else None
     groupings = get_args(Grouping) if by else ()
     return Asked(first, last, grouping, only, near, names, groupings, beside)
@@ -130,7 +137,7 @@ def named(typed: str, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
 
 
 def day_of_query(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, Day]:
-    what = asked(dd, given, days=1)
+    what = asked(dd, given, days=1, offered=rows is None)
     return what, dd.browsing.day(what.first, what.last, by=what.by, rows=rows, **what.only)
 
 
@@ -202,7 +209,7 @@ def linked(address: str, name: str) -> Markup:
 
 
 def copying_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, CopiedOutlets]:
-    what = asked(dd, given, OUTLET_DAYS, by=False)
+    what = asked(dd, given, OUTLET_DAYS, by=False, offered=rows is None)
     return what, dd.browsing.outlets(what.first, what.last, rows=rows, **what.only)
 
 
@@ -215,7 +222,7 @@ def outlets(dd: Deduplicator, given: Fields) -> View:
 
 
 def outlet_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, OutletPage]:
-    what = asked(dd, given, days=None)
+    what = asked(dd, given, days=None, offered=rows is None)
     if what.only["publication"] is None:
         raise InputError("name an outlet: /outlet?publication=NAME")
     return what, dd.browsing.outlet(first=what.first, last=what.last, by=what.by, rows=rows, **what.only)

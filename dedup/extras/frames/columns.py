@@ -138,7 +138,6 @@ def page(
     parts["representative"] = representing("c.id", representative)
     if representative == "first":
         parts["shown"] = "(SELECT c.*)"  # faster than a look-up of the same row
-    parts["pair_delay"] = delay(known("a"), known("o"))
     source = _sql(name, **parts, **_unasked(name, since)).decode()
     # pyarrow cannot read lists from CSV, so lists are sent as JSON.
     columns = [f"to_json({one.name})" if pa.types.is_list(one.type) else one.name for one in SCHEMAS[name]]

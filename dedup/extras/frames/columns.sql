@@ -59,10 +59,7 @@ AND EXISTS (SELECT FROM dedup.mark WHERE mark.id = d.id AND ${since})
 
 -- name: matches
 -- Read the next scored pairs.
-SELECT p.*, (
-           SELECT ${pair_delay} IS NOT NULL FROM dedup.mark a, dedup.mark o
-           WHERE a.id = p.article_id AND o.id = p.other_id) AS times_known
-FROM dedup.scored_pair p
+SELECT * FROM dedup.scored_pair p
 WHERE (article_id, other_id) > (%(article_id)s, %(other_id)s) ${matches_since}
 ORDER BY article_id, other_id LIMIT ${limit}
 

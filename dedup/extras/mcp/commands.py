@@ -18,6 +18,7 @@ from dedup.extras.serve.commands.serve import (
     brief_corpus,
     started,
     token_from,
+    token_option,
 )
 
 MCP_PACKAGES = ("mcp", "starlette", "uvicorn")
@@ -30,10 +31,7 @@ def mcp(
     http: Annotated[bool, Option("--http", help="Listen on a port, not on standard input.")] = False,
     host: HostOption = "127.0.0.1",
     port: PortOption = MCP_PORT,
-    token_file: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="File with the token that clients send; or set `DEDUP_MCP_TOKEN`."),
-    ] = None,
+    token_file: Annotated[Path | None, token_option(MCP_VARIABLE)] = None,
     rate: RateOption = MCP_RATE,
     texts: Annotated[bool, Option("--texts", help="Let answers hold texts of articles.")] = False,
     log_level: LogLevelOption = "warning",

@@ -1,7 +1,7 @@
-"""An item pipeline for Scrapy that adds verdicts to items, or drops duplicates.
+"""An item pipeline for Scrapy that adds verdicts to items, or drops duplicates; an add-on enables it.
 
     # settings.py
-    ITEM_PIPELINES = {"dedup.scrapy.DedupPipeline": 500}
+    ADDONS = {"dedup.scrapy.Addon": 300}
 
 The pipeline never blocks the reactor, and an outage of the database loses no item; see docs/scraper.md.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
@@ -23,18 +23,20 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import is_asyncio_available
 from twisted.internet.defer import Deferred
 
-from dedup.base.article import ARTICLE_FIELDS, Article
+from dedup.base.article import ARTICLE_FIELDS
 from dedup.base.errors import InputError, SpoolError
 from dedup.base.verdict import Verdict
 from dedup.extras.scrapy.spool import MAX_BYTES
 from dedup.extras.scrapy.spooling import RETRY_SECONDS, SpoolingDeduplicator
+from dedup.files.record import Flaw, make_article
 
 _Value = TypeVar("_Value")
 
-__all__ = ["DedupPipeline", "Options"]
+__all__ = ["Addon", "DedupPipeline", "Options"]
 
 log = logging.getLogger("dedup.scrapy")
 
+PRIORITY = 500  # The middle of the range from 0 to 1,000 that Scrapy's documentation names
 THREADS = 4  # All settling needs the same lock, so more threads would only wait for it
 
 
@@ -86,12 +88,20 @@ class Options:
         )
 
 
+class Addon:
+    """An add-on that adds `DedupPipeline` to ITEM_PIPELINES, unless the settings name the pipeline."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", DedupPipeline, PRIORITY)
+
+
 class DedupPipeline:
     """An item pipeline that submits items as articles.
 
     In Scrapy's stats, the pipeline counts verdicts by status (such as `dedup/unique`), verdicts that list
-    copies (`dedup/overtaken`) and items that are not articles (`dedup/no_article`). It also counts items that
-    were dropped, spooled, delivered or lost (`dedup/dropped` and so on).
+    copies (`dedup/overtaken`), items with a value that was changed or left out, such as a bad date
+    (`dedup/repaired`), and items that are not articles (`dedup/no_article`). It also counts items that were
+    dropped, spooled, delivered or lost (`dedup/dropped` and so on).
     """
 
     def __init__(self, crawler: Crawler, options: Options) -> None:
@@ -131,11 +141,15 @@ class DedupPipeline:
         corpus = self._corpus
         assert corpus is not None
         try:
-            article = self._article(ItemAdapter(item))
+            article, flaws = make_article(self._values(ItemAdapter(item)))
         except (InputError, TypeError) as error:
             self._count("no_article")
             self._warn("no article", f"items that are not articles continue without a verdict: {error}")
             return item
+        if flaws:
+            self._count("repaired")
+            for flaw in flaws:
+                self._warn(f"repaired {flaw.field}", f"articles are stored without bad values: {flaw.reason}")
         try:
             verdict = await self._in_thread(lambda: corpus.submit(article))
         except SpoolError as error:
@@ -149,10 +163,10 @@ class DedupPipeline:
         self._count(verdict.status)
         if verdict.copies:
             self._count("overtaken")
-        return self._with_verdict(item, verdict)
+        return self._with_verdict(item, verdict, flaws)
 
-    def _article(self, item: ItemAdapter) -> Article:
-        """Make an article of an item; raise InputError or TypeError if that fails."""
+    def _values(self, item: ItemAdapter) -> dict[str, Any]:
+        """Return the values of an item by field of an article; raise TypeError for a wrong `kept`."""
         names = {name: self._options.fields.get(name, name) for name in ARTICLE_FIELDS}
         if "source_id" not in self._options.fields and item.get("source_id") is None:
             names["source_id"] = names["url"]
@@ -160,9 +174,9 @@ class DedupPipeline:
         if self._options.keep:
             kept = {name: item.get(name) for name in self._options.keep}
             values["kept"] = {**(values["kept"] or {}), **kept}
-        return Article(**{name: value for name, value in values.items() if value is not None})
+        return {name: value for name, value in values.items() if value is not None}
 
-    def _with_verdict(self, item: Any, verdict: Verdict) -> Any:
+    def _with_verdict(self, item: Any, verdict: Verdict, flaws: Iterable[Flaw] = ()) -> Any:
         if verdict.is_duplicate and self._options.drop:
             self._count("dropped")
             log.info("dropped %r: duplicate of %r (%s)", verdict.id, verdict.duplicate_of, verdict.reason)
@@ -170,7 +184,8 @@ class DedupPipeline:
             raise DropItem(f"duplicate of {verdict.duplicate_of} ({verdict.reason})", log_level="NOTSET")
         if self._options.item_field:
             try:
-                ItemAdapter(item)[self._options.item_field] = verdict.as_dict()
+                repairs = [flaw._asdict() for flaw in flaws]
+                ItemAdapter(item)[self._options.item_field] = {**verdict.as_dict(), "repairs": repairs}
             except KeyError:
                 name = self._options.item_field
                 self._warn("field", f"{type(item).__name__} has no field {name!r} for the verdict")

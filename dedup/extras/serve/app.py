@@ -305,8 +305,7 @@ def _parsed(name: str, kind: str, value: str) -> str | bool | int:
 
 def judged(found: Verdict, flaws: Iterable[Flaw]) -> dict[str, Any]:
     """Return a verdict with the repairs of its article: the fields that were changed or dropped, and why."""
-    repairs = [{"field": field, "reason": reason, "value": value} for field, reason, value in flaws]
-    return {**_named(found.as_dict()), "repairs": repairs}
+    return {**_named(found.as_dict()), "repairs": [flaw._asdict() for flaw in flaws]}
 
 
 def _changed(change: MarkChange) -> dict[str, Any]:

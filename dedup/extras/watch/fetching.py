@@ -27,7 +27,7 @@ from protego import Protego
 import dedup
 from dedup.base.article import storable
 from dedup.extras.watch.reaching import FetchError, RequestLine, StoppedError, opened, parts_of, place
-from dedup.files.source import text_codec
+from dedup.files.source import declared_codec
 
 CONNECT_SECONDS, READ_SECONDS = 10.0, 20.0
 TOTAL_SECONDS = 60.0  # Maximum time for an answer with its redirects; a server may send it byte by byte
@@ -262,9 +262,10 @@ def _why(error: Exception) -> str:
 
 def _text(body: bytes, charset: str | None) -> str:
     """Decode a page with the encoding that HTTP or the page names, else UTF-8 or Windows-1252."""
-    declared = re.search(rb"<meta[^>]{0,200}?charset=[\"']?([\w.:-]{1,40})", body[:5_000], re.I)
+    start = body[:5_000]
+    declared = re.search(rb"<meta[^>]{0,200}?charset=[\"']?([\w.:-]{1,40})", start, re.I)
     for name in (charset, declared and declared[1].decode("ascii", "replace")):
-        if name and (codec := text_codec(name)):
+        if name and (codec := declared_codec(name, start)):
             return storable(body.decode(codec, "replace"))
     try:
         return body.decode()

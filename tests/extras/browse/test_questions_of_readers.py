@@ -134,7 +134,7 @@ def test_the_library_is_answered_as_for_the_owner(doors: Doors, name: str) -> No
 
 
 IDLE = [
-    *(f"SELECT ON dedup.{name}" for name in ("fingerprint_bulk", "compared_version", "compared_copy")),
+    *(f"SELECT ON dedup.{name}" for name in ("compared_version", "compared_copy")),
     *(f"SELECT ON dedup.{name}" for name in ("journal", "journal_mark", "journal_deleted")),
     *(f"SELECT ON dedup.{name}" for name in ("quoted_sentence", "word_count", "credit_unread")),
     *(f"SELECT ON dedup.{name}" for name in ("correction_phrase", "feed", "load", "load_part")),
@@ -142,7 +142,7 @@ IDLE = [
     "EXECUTE ON FUNCTION dedup.journal_triggers()",
     *(f"EXECUTE ON FUNCTION dedup.{name}(bigint[])" for name in ("origins", "independent_origins")),
 ]
-"""Rights that no question needs: for fingerprints not in use at present, and for commands and SQL."""
+"""Rights that no question needs: for commands and SQL."""
 
 
 def test_every_right_is_needed(doors: Doors) -> None:

@@ -7,6 +7,5 @@ PARTS = {
         **{"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": "1"},
         "representative": representing("c.id", "latest"),
         **{"columns": "source_id", "key": "id", "source": "SELECT * FROM dedup.article"},
-        "pair_delay": delay(known("a"), known("o")),
     },
 }

@@ -63,7 +63,7 @@ def main(address: str, given: str, stats: str) -> None:
             "LOG_LEVEL": "INFO",
             "ROBOTSTXT_OBEY": False,
             "TELNETCONSOLE_ENABLED": False,
-            "ITEM_PIPELINES": {"dedup.scrapy.DedupPipeline": 500},
+            "ADDONS": {"dedup.scrapy.Addon": 300},
             "DEDUP_FIELDS": {
                 "source_id": "url",
                 "title": "headline",

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, NotConfigured
 from scrapy.logformatter import LogFormatter
 from scrapy.settings import Settings
@@ -25,11 +26,13 @@ from scrapy.utils.test import get_crawler
 
 from dedup import Article, Deduplicator, Verdict
 from dedup.db.database import Database
+from dedup.extras.scrapy.pipeline import PRIORITY
 from dedup.scrapy import DedupPipeline, Options
 from dedup.settling.backfill import backfill
 from tests.conftest import empty
 from tests.corpora import START, Answer, answer, assert_equal, assert_right, load, text, window
 from tests.extras.scrapy.stoppable import stoppable
+from tests.loops import each
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -39,7 +42,8 @@ REACTORS = {
     "asyncio": "twisted.internet.asyncioreactor.AsyncioSelectorReactor",
     "Twisted's default": None,
 }
-ODD = {97: "empty", 98: "number", 99: "undated"}
+FILES = "scrapy.pipelines.files.FilesPipeline"
+ODD = {97: "empty", 98: "number"}
 """Pages whose items are no articles."""
 
 
@@ -235,9 +239,10 @@ def test_duplicates_can_be_dropped(database: Database, corpus_url: str, tmp_path
 def test_items_that_are_no_articles_pass_on_and_are_counted(
     database: Database, corpus_url: str, tmp_path: Path
 ) -> None:
-    with served(NewspaperSite({**ODD, 0: "dataclass"})) as newspaper:
+    with served(NewspaperSite({**ODD, 0: "dataclass", 1: "undated"})) as newspaper:
         done = crawl(tmp_path, newspaper.address, corpus_url)
     assert len(done.items) == PAGES
+    assert done.count("repaired") == 1
     assert done.count("no_article") == len(ODD) + 1
     assert sum("items that are not articles" in line for line in done.log.splitlines()) == 1
     assert sum("dedup" in item for item in done.items) == PAGES - len(ODD) - 1
@@ -319,19 +324,58 @@ def test_items_pass_on_even_when_the_spool_is_full(tmp_path: Path) -> None:
 
 
 def test_fields_of_an_item_are_kept_with_its_article(database: Database, corpus_url: str) -> None:
-    settings = {"DEDUP_DATABASE_URL": corpus_url, "DEDUP_KEEP": ["topic", "desk"]}
+    item = {"source_id": "a", "text": "The ferry was late.", "topic": "sea", "kept": {"page": 3}}
+    crawler = get_crawler(settings_dict={"DEDUP_DATABASE_URL": corpus_url, "DEDUP_KEEP": ["topic", "desk"]})
+    [given] = processed(crawler, item)
+    assert (given["dedup"]["status"], given["dedup"]["repairs"]) == ("unique", [])
+    with Deduplicator(corpus_url) as corpus:
+        assert [mark["kept"] for mark in corpus.marks(kept=True)] == [{"page": 3, "topic": "sea"}]
 
-    async def work() -> Any:
-        pipeline = DedupPipeline.from_crawler(get_crawler(settings_dict=settings))
+
+def processed(crawler: Crawler, *items: dict[str, Any]) -> list[Any]:
+    """Pass items through a pipeline in this process, and return them as later pipelines get them."""
+
+    async def work() -> list[Any]:
+        pipeline = DedupPipeline.from_crawler(crawler)
         await pipeline.open_spider()
-        item = {"source_id": "a", "text": "The ferry was late.", "topic": "sea", "kept": {"page": 3}}
-        given = await pipeline.process_item(item)
+        given = [await pipeline.process_item(item) for item in items]
         await pipeline.close_spider()
         return given
 
-    assert asyncio.run(work())["dedup"]["status"] == "unique"
-    with Deduplicator(corpus_url) as corpus:
-        assert [mark["kept"] for mark in corpus.marks(kept=True)] == [{"page": 3, "topic": "sea"}]
+    return asyncio.run(work())
+
+
+def test_an_item_with_a_bad_date_gets_a_verdict_that_names_the_date(
+    database: Database, corpus_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    crawler = get_crawler(settings_dict={"DEDUP_DATABASE_URL": corpus_url})
+    body = "The ferry was late on every day of the week."
+    items = [{"source_id": name, "text": body, "published_at": f"some time in week {name}"} for name in "ab"]
+    first, second = (item["dedup"] for item in processed(crawler, *items))
+    assert (first["status"], second["status"], second["duplicate_of"]) == ("unique", "duplicate", "a")
+    [repair] = second["repairs"]
+    assert (repair["field"], repair["value"]) == ("published_at", "some time in week b")
+    assert crawler.stats is not None
+    assert (crawler.stats.get_value("dedup/repaired"), crawler.stats.get_value("dedup/no_article")) == (
+        2,
+        None,
+    )
+    [told] = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert "published_at is not a time" in told
+    assert "week" not in told
+
+
+@each(
+    ("pipelines", "place"),
+    [({}, PRIORITY), ({"dedup.scrapy.DedupPipeline": 700}, 700), ({DedupPipeline: None}, None)],
+)
+def test_the_add_on_enables_the_pipeline_unless_the_settings_place_it(
+    pipelines: dict[Any, int | None], place: int | None
+) -> None:
+    settings = {"ADDONS": {"dedup.scrapy.Addon": 300}, "ITEM_PIPELINES": {FILES: 100, **pipelines}}
+    enabled = get_crawler(settings_dict=settings).settings.getdict("ITEM_PIPELINES")
+    [(_, found)] = [(key, at) for key, at in enabled.items() if key != FILES]
+    assert (len(enabled), found) == (2, place)
 
 
 def test_settings_that_name_a_field_that_articles_do_not_have_are_refused() -> None:

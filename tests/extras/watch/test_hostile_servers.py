@@ -287,6 +287,13 @@ def test_a_page_in_no_encoding_of_text_is_read_all_the_same(encoding: str, news:
         client().page(one, one).encode()  # without lone surrogates
 
 
+@each(("said", "real"), [("utf-16", "utf-16-be"), ("utf-16", "utf-8"), ("utf-16-le", "utf-16-le")])
+def test_a_page_in_utf_16_is_read_and_one_that_only_says_so_too(said: str, real: str, news: Site) -> None:
+    page = f"<html><meta charset={said}><body>Überfahrt"
+    address = news.put("/page", page.encode(real), headers={"Content-Type": f"text/html; charset={said}"})
+    assert client().page(address, address) == page
+
+
 def test_a_damaged_answer_is_the_fault_of_its_feed(news: Site, poll: Watch) -> None:
     wrong = news.put("/feed", fetching.GZIP + b"damaged")
     assert wrong in poll(wrong).problems

@@ -21,6 +21,7 @@ from dedup.extras.serve.commands.serve import (
     RateOption,
     started,
     token_from,
+    token_option,
 )
 from dedup.files.whole import new_file
 
@@ -36,10 +37,7 @@ def browse(
     edit: Annotated[
         bool, Option("--edit", help="Let people judge pairs and pin sentences; default: only show pages.")
     ] = False,
-    token_file: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="File with the token that visitors enter; or set `DEDUP_BROWSE_TOKEN`."),
-    ] = None,
+    token_file: Annotated[Path | None, token_option(BROWSE_VARIABLE)] = None,
     open_it: Annotated[bool, Option("--open", help="Open the first page in the browser.")] = False,
     rate: RateOption = BROWSE_RATE,
     log_format: LogFormatOption = "text",

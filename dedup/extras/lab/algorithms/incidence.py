@@ -42,12 +42,12 @@ def carriers(matrix: csr_array) -> npt.NDArray[np.int64]:
     return np.bincount(matrix.indices, minlength=matrix.shape[1])
 
 
-def shared(matrix: csr_array, other: csr_array | None = None) -> Iterator[tuple[Pairs, Counts]]:
+def shared(matrix: csr_array) -> Iterator[tuple[Pairs, Counts]]:
     """Yield every pair i < j of documents with a common item, once, and the number of their common items.
 
-    In a matrix of weights, the dot product of both rows replaces the number. `other`: the matrix of row j.
+    In a matrix of weights, the dot product of both rows replaces the number.
     """
-    against = (matrix if other is None else other).T.tocsr()
+    against = matrix.T.tocsr()
     steps = np.concatenate([[0], np.cumsum(np.diff(against.indptr)[matrix.indices], dtype=np.int64)])
     work = steps[matrix.indptr]
     start, count = 0, matrix.shape[0]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
@@ -37,6 +37,12 @@ SERVE_PORT = 8765
 SERVE_RATE = 100.0  # Default of `--rate`; two cores answer three times as many requests per second
 
 
+def token_option(variable: str) -> Any:
+    """Return the option that names a file with the token; `variable` can hold the token instead."""
+    told = f"File with the token that clients send; or set `{variable}`."
+    return Option("--token-file", metavar="FILE", help=told)
+
+
 def serve(
     host: HostOption = "127.0.0.1",
     port: PortOption = SERVE_PORT,
@@ -44,10 +50,7 @@ def serve(
         Path | None,
         Option(metavar="PATH", help="Listen on this Unix socket, not on a port; only you can connect."),
     ] = None,
-    token_file: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="File with the token that clients send; or set `DEDUP_SERVE_TOKEN`."),
-    ] = None,
+    token_file: Annotated[Path | None, token_option(SERVE_VARIABLE)] = None,
     rate: RateOption = SERVE_RATE,
     max_body: Annotated[
         int | None,
