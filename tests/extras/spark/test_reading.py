@@ -245,7 +245,7 @@ def test_files_that_do_not_agree_are_refused(spark: Any, tmp_path: Path) -> None
 def test_what_spark_reads_in_silence_is_not_read(spark: Any, format: str) -> None:
     from dedup.extras.spark.reading import read_table
 
-    with pytest.raises(InputError, match="convert it to Parquet"):
+    with pytest.raises(InputError, match="convert the table to Parquet"):
         read_table(spark, "file", format)
 
 
