@@ -73,7 +73,7 @@ def test_a_step_without_its_marker_is_made_again(spark: Any, tmp_path: Path, lef
 
 def test_no_step_has_no_rows(spark: Any, tmp_path: Path) -> None:
     assert steps(spark, tmp_path).tables([], "node long").collect() == []
-    with pytest.raises(ValueError, match="no schema"):
+    with pytest.raises(ValueError, match="a schema is needed"):
         steps(spark, tmp_path).tables([])
 
 
