@@ -62,11 +62,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 @pytest.hookimpl(tryfirst=True)  # runs before pytest leaves out tests by their markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave most cases of the tests with `one_in` to the torture tests. Include long tests that are due."""
+    """Leave most cases of tests with `one_in` to the torture tests, and mark long tests that are not due."""
     cases: Counter[str] = Counter()
     for item in items:
-        if (about := item.get_closest_marker("long")) and long.is_due(about.args, item.path):
-            item.own_markers = [marker for marker in item.own_markers if marker.name != "long"]
+        if (about := item.get_closest_marker("long")) and not long.is_due(about.args, item.path):
+            item.add_marker(pytest.mark.unchanged)
         if (given := item.get_closest_marker("extra")) and not all(map(is_there, given.args)):
             item.add_marker(pytest.mark.skip(f"without the extra {', '.join(given.args)}"))
         test = item.nodeid.partition("[")[0]

@@ -80,8 +80,8 @@ def load(
     - **added_at**
     - **language**: lang
     - **byline**: authors, author, creator
-    - **scope**: only by `--map`; an article is compared with articles of the same scope
     - **kept**
+    - **scope**: only by `--map`
 
     **Names.** Use `--map` if the file has other names; `source.name` is the name of a value within an object.
     `--keep topic,desk` stores more values of your own. Values in an object `kept` are stored too. Views, data
