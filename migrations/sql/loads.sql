@@ -1,5 +1,5 @@
 -- Loads, and the ids of the articles that each load had. An article does not know its load: so neither its row nor a hook
--- costs more, and two rows of 60 bytes tell the load of 500 articles.
+-- costs more, and a load costs a row or two for each transaction, which stores up to 500 articles.
 
 CREATE TABLE dedup.load (
     id integer GENERATED ALWAYS AS IDENTITY,
