@@ -34,21 +34,34 @@ ALL = "all"  # nothing tells which rows: all rows are compared
 
 @dataclass(frozen=True, slots=True)
 class Base(Answer):
-    """A table from which an attached table takes names by a key, or which an attached view reads."""
+    """A table from which an attached table takes names by a key, or which an attached view reads.
 
-    number: int  # from 1, in the order of `Attachment.bases`
-    way: str  # NAME, KEY, REFERRED or ALL
+    Attributes:
+        number: from 1, in the order of `Attachment.bases`.
+        way: NAME, KEY, REFERRED or ALL.
+        own: columns of a unique key.
+        keys: columns that tell which rows must be read again.
+        kinds: type of each column whose changes are noted; of a domain, its base type.
+        columns: number, type and expression of each column, as in `Attachment.seen`.
+        by: column with its key: of the attached table (NAME), of the base `of` (REFERRED).
+        of: number of the base table whose rows have its key in `by`.
+        gives: field of an article that is a name from this table.
+        name: column of the name.
+    """
+
+    number: int
+    way: str
     schema: str
     table: str
     oid: int
-    own: tuple[str, ...]  # columns of a unique key
-    keys: tuple[str, ...]  # columns that tell which rows must be read again
-    kinds: dict[str, str]  # type of each column whose changes are noted; of a domain, its base type
-    columns: dict[str, Any]  # number, type and expression of each column, as in `Attachment.seen`
-    by: str | None = None  # column with its key: of the attached table (NAME), of the base `of` (REFERRED)
-    of: int | None = None  # number of the base table whose rows have its key in `by`
-    gives: str | None = None  # field of an article that is a name from this table
-    name: str | None = None  # column of the name
+    own: tuple[str, ...]
+    keys: tuple[str, ...]
+    kinds: dict[str, str]
+    columns: dict[str, Any]
+    by: str | None = None
+    of: int | None = None
+    gives: str | None = None
+    name: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return {"table": self.shown, "way": self.way, "columns": list(self.kinds)}

@@ -117,6 +117,7 @@ class LoadReport(Answer):
         rejects: path of the file with refused records and repaired fields.
         truncated: true if the end of the file is missing.
         stopped: true if the caller stopped the reading early.
+        load: number of the load in `dedup loads`; None if nothing was stored.
     """
 
     file: str | None = None
@@ -134,7 +135,7 @@ class LoadReport(Answer):
     truncated: bool = False
     stopped: bool = False
     understood: Understanding | None = None
-    load: int | None = None  # number of the load in `dedup loads`; None if nothing was stored
+    load: int | None = None
 
     def __str__(self) -> str:
         return (

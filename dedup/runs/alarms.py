@@ -71,15 +71,23 @@ FIGURES = {
 
 @dataclass(frozen=True, slots=True)
 class Figure(Answer):
-    """A figure of a corpus with its thresholds."""
+    """A figure of a corpus with its thresholds.
 
-    name: str  # one of `FIGURES`
-    value: float | None  # a count, or seconds; None: unknown, since nothing was settled yet
-    unit: str  # as in `Meaning`
+    Attributes:
+        name: one of `FIGURES`.
+        value: a count, or seconds; None: unknown, since nothing was settled yet.
+        unit: as in `Meaning`.
+        problems: sentences that describe an alarm.
+        listing: command that lists the counted things.
+    """
+
+    name: str
+    value: float | None
+    unit: str
     warning: float | None
     critical: float | None
-    problems: tuple[str, ...]  # sentences that describe an alarm
-    listing: str  # command that lists the counted things
+    problems: tuple[str, ...]
+    listing: str
 
     @property
     def state(self) -> CheckState:

@@ -78,8 +78,14 @@ class Public:
     def _exported(self, name: str) -> Iterator[Entry]:
         for member in self.module(name).members.values():
             known = member.is_alias and member.name != "of_extra" and not member.name.startswith("_")
-            if known and (found := self.resolve(member.target_path)) and not found.is_module:
+            if not known or not (found := self.resolve(member.target_path)):
+                continue
+            if not found.is_module:
                 yield Entry(f"{name}.{member.name}", found)
+                continue
+            for part in found.members.values():
+                if not part.is_alias and (part.is_function or part.is_class) and part.name[0] != "_":
+                    yield Entry(f"{name}.{member.name}.{part.name}", part)
 
     def _needed(self, entry: Entry) -> Iterator[Entry]:
         """Yield the classes and types that an entry names."""

@@ -105,7 +105,7 @@ def read(owner: Owner, *names: str) -> set[tuple[Any, ...]]:
 
 
 def assert_followed(database: Database, owner: Owner, *names: str) -> Answer:
-    """Check that the articles are the rows, and that the marks are those of a fresh corpus."""
+    """Check the articles against the rows, and the marks against a fresh corpus."""
     found = right(database)
     assert stored(owner) == read(owner, *names)
     dd = deduplicator(database)

@@ -1,4 +1,4 @@
-"""Articles of different scopes are never compared: each scope gets the marks of a corpus of its own."""
+"""Each scope gets the marks of a corpus of its own, since scopes are never compared."""
 
 from __future__ import annotations
 

@@ -32,39 +32,64 @@ Span = tuple[int, int]  # A range of ids: the first id, and the id after the las
 
 @dataclass(frozen=True, slots=True)
 class Load(Answer):
-    """A load of a file or a program, or a removal of the articles of a feed."""
+    """A load of a file or a program, or a removal of the articles of a feed.
+
+    Attributes:
+        source: the file as it was named, or the address of the feed; None: a program.
+        loaded_by: database user.
+        new: articles that the load stored first.
+        known: articles of the load that were stored before.
+        stored: new articles that are still stored.
+        removed_at: when the load was removed; None: never.
+    """
 
     number: int
-    source: str | None  # the file as it was named, or the address of the feed; None: a program
+    source: str | None
     feed: bool
-    loaded_by: str  # database user
+    loaded_by: str
     loaded_at: datetime
-    new: int  # articles that the load stored first
-    known: int  # articles of the load that were stored before
-    stored: int  # new articles that are still stored
+    new: int
+    known: int
+    stored: int
     removed_by: str | None
-    removed_at: datetime | None  # None unless the load was removed
+    removed_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedFeed(Answer):
+    """A feed that `dedup watch` polls, or polled.
+
+    Attributes:
+        stored: articles that the feed brought and that are stored.
+    """
+
     address: str
     answered_at: datetime | None
-    stored: int  # articles that the feed brought and that are stored
+    stored: int
 
 
 @dataclass(frozen=True, slots=True)
 class Removal(Answer):
-    """Numbers of articles that are removed, and that stay although the loads had them."""
+    """Numbers of articles that are removed, and that stay although the loads had them.
+
+    Attributes:
+        articles: removed, or to be removed.
+        older: stay: they were stored before; what the loads edited stays edited.
+        elsewhere: stay: another load or feed had them too.
+        edited: stay: somebody else changed their text since.
+        copies: other articles that lose their original, so that their mark surely changes.
+        related: other articles that are settled again, so that their mark may change.
+        stopped: the caller ended the removal early; the same call continues it.
+    """
 
     loads: tuple[int, ...]
-    articles: int  # removed, or to be removed
-    older: int  # stay: they were stored before; what the loads edited stays edited
-    elsewhere: int  # stay: another load or feed had them too
-    edited: int  # stay: somebody else changed their text since
-    copies: int  # other articles that lose their original, so that their mark surely changes
-    related: int  # other articles that are settled again, so that their mark may change
-    stopped: bool = False  # the caller ended the removal early; the same call continues it
+    articles: int
+    older: int
+    elsewhere: int
+    edited: int
+    copies: int
+    related: int
+    stopped: bool = False
 
 
 def list_loads(cursor: Cursor, limit: int = 20) -> tuple[Load, ...]:

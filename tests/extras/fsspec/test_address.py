@@ -75,7 +75,7 @@ class StoreFile(AbstractBufferedFile):  # type: ignore[misc]  # fsspec has no ty
 
 
 class Store(MemoryFileSystem):  # type: ignore[misc]
-    """A store in memory whose files are opened like those of S3, each with a place of its own."""
+    """A store in memory that opens its files like S3, each with a place of its own."""
 
     def _open(self, path: str, mode: str = "rb", block_size: int | None = None, **others: Any) -> Any:
         if mode == "rb":

@@ -73,7 +73,7 @@ def test_a_removed_load_has_never_been(
     removals: Sequence[set[int]],
     settled: bool,
 ) -> None:
-    """The articles are those of the history without the removed loads, and so are the marks."""
+    """A removal leaves articles and marks as they are in a history without the removed loads."""
     empty(database)
     numbers: dict[int, int] = {}
     with pytest.MonkeyPatch.context() as patch:
@@ -137,7 +137,7 @@ def test_marks_of_others_are_counted(database: Database) -> None:
 def test_a_load_that_arrives_among_hooks_has_only_its_own_articles(
     database: Database, corpus_url: str
 ) -> None:
-    """While a load is in its transaction, a hook stores articles, whose ids lie among those of the load."""
+    """A hook stores articles while a load is in its transaction; their ids lie between ids of the load."""
     given = [version(f"a{i}", 0) for i in range(4)]
     with database.transaction() as cursor:
         counts = articles.store(cursor, given[:2])
@@ -172,7 +172,7 @@ def test_a_stopped_removal_continues(database: Database, monkeypatch: pytest.Mon
 
 
 def brought(database: Database, address: str, *given: Article) -> None:
-    """Store articles as `dedup watch` stores those of a feed."""
+    """Store articles in the way of `dedup watch`."""
     with database.transaction() as cursor:
         feed = of_feeds.feed(cursor, address).id
         for one in given:
