@@ -45,8 +45,9 @@ def wanted(name: str) -> Answer:
     alone, found = reference(name), Answer()
     for scope in SCOPES:
         change = sentence_hash(code(0), scope) ^ sentence_hash(code(0))
-        for source_id, (status, original, *rest) in alone.marks.items():
-            found.marks[f"{scope}/{source_id}"] = (status, original and f"{scope}/{original}", *rest)
+        for source_id, (status, original, score, reason) in alone.marks.items():
+            named = original and f"{scope}/{original}"
+            found.marks[f"{scope}/{source_id}"] = (status, named, score, reason)
         for (later, earlier), pair in alone.pairs.items():
             found.pairs[f"{scope}/{later}", f"{scope}/{earlier}"] = pair
         found.common |= {key ^ change: stories for key, stories in alone.common.items()}
