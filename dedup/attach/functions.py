@@ -333,8 +333,7 @@ def note_function(attachment: Attachment, shape: TableShape) -> Function:
     # If a statement names a partition, statement triggers of the partitioned table do not fire.
     by_row = shape.partitioned
     found = _note_row(attachment, shape) if by_row else _note_rows(attachment, shape, None)
-    insert = _note_insert(attachment, shape, None)
-    body = _template("changed", insert=insert, found=found, **_noted(attachment, None))
+    body = _changed(_noted(attachment, None), _note_insert(attachment, shape, None), found)
     return Function(attachment.function("changed"), "()", "trigger", body)
 
 
@@ -343,11 +342,15 @@ def base_function(attachment: Attachment, shape: TableShape, base: Base) -> Func
     rows = attachment.like(base, base.keys)
     numbers = tuple(base.columns[key][0] for key in base.keys)
     of_base = replace(shape, watched=base.kinds, numbers=numbers, partitioned=False)
-    parts = _noted(attachment, base)
-    # Code of a new owner of the table, such as casts, must not run with the rights of the former owner.
-    insert = join([_template("owned", **parts), _note_insert(rows, of_base, base)], "\n")
-    body = _template("changed", insert=insert, found=_note_rows(rows, of_base, base), **parts)
+    insert, found = _note_insert(rows, of_base, base), _note_rows(rows, of_base, base)
+    body = _changed(_noted(attachment, base), insert, found)
     return Function(attachment.function(f"base_{base.number}"), "()", "trigger", body)
+
+
+def _changed(parts: Mapping[str, Part], insert: Part, found: Part) -> Part:
+    # Code of a new owner of the table, such as casts, must not run with the rights of the former owner.
+    insert = join([_template("owned", **parts), insert], "\n")
+    return _template("changed", insert=insert, found=found, **parts)
 
 
 def refer_function(attachment: Attachment, base: Base) -> Function:

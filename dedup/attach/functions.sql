@@ -160,8 +160,10 @@ SELECT DISTINCT g.id FROM old_rows o FULL JOIN new_rows n ON {same}
             OR {differs})
 
 -- name: owned
--- If a base table belongs to another role now, note only that all rows are to be compared.
-    IF (SELECT pg_get_userbyid(c.relowner) FROM pg_class c WHERE c.oid = TG_RELID) IS DISTINCT FROM current_user THEN
+-- If the table belongs to another role now, note only that all rows are to be compared. Of a partitioned table the whole
+-- table counts.
+    IF (SELECT pg_get_userbyid(c.relowner) FROM pg_class c
+        WHERE c.oid = coalesce(pg_partition_root(TG_RELID), TG_RELID)) IS DISTINCT FROM current_user THEN
         INSERT INTO {outbox} ({columns}, amount, source_ids) VALUES ({id}, 1, '{{}}');
         RETURN NULL;
     END IF;

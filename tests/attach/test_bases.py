@@ -531,3 +531,28 @@ def test_code_of_another_owner_of_a_base_table_runs_with_no_rights_of_the_attach
         dd.verify()
         assert stored(root) == before
         assert {row[0] for row in rows(root, "SELECT runs_as FROM public.loot")} <= {OTHER}
+
+
+@pytest.mark.long("dedup", "migrations")
+def test_code_of_a_new_owner_of_an_attached_table_runs_with_no_rights_of_the_former_one(
+    theirs: Database,
+) -> None:
+    with closing(psycopg.connect(as_role(theirs.url, MINE), autocommit=True)) as mine:
+        mine.execute(f"SET search_path = {SCHEMA}".encode())
+        mine.execute("CREATE TABLE feeds (id bigint PRIMARY KEY, title text, body text)")
+        mine.execute("INSERT INTO feeds VALUES (1, 'Wire', 'A storm tore cables from the harbour bridge.')")
+    dd = deduplicator(theirs)
+    dd.attachments.attach(f"{SCHEMA}.feeds", keys=["id"], columns={"text": "body", "title": "title"})
+    settle(theirs)
+    with (
+        psycopg.connect(theirs.url, autocommit=True) as root,
+        closing(psycopg.connect(as_role(theirs.url, OTHER), autocommit=True)) as other,
+    ):
+        root.execute(f"ALTER TABLE {SCHEMA}.feeds OWNER TO {OTHER}".encode())
+        for statement in PAYLOAD.split(";\n"):
+            other.execute(statement.encode())
+        other.execute(
+            f"INSERT INTO {SCHEMA}.feeds VALUES (2, 'Wire', 'x'); DELETE FROM {SCHEMA}.feeds".encode()
+        )
+        settle(theirs)
+        assert {row[0] for row in rows(root, "SELECT runs_as FROM public.loot")} <= {OTHER}
