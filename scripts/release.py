@@ -163,7 +163,7 @@ def metadata(root: Path = ROOT) -> str:
 
 
 def _refused(file: Path, released: str) -> str:
-    """Return why the index would refuse a file by its name or size; "" if it would not."""
+    """Return the reason to refuse a file by its name or size, as the index does; "" without one."""
     platforms: set[str] = set()
     try:
         if file.suffix == ".whl":

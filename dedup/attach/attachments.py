@@ -26,10 +26,10 @@ Part = sql.Composable
 _NAMED = sql.SQL('({} || {}) COLLATE "C"')
 
 # How a changed row of a base table tells which rows of the attached table must be read again.
-NAME = "name"  # the rows that have its key in a column, and read a name from it
-KEY = "key"  # the row that has the same key
-REFERRED = "referred"  # the rows to which rows of another base table belong that have its key in a column
-ALL = "all"  # nothing tells which rows: all rows are compared
+NAME = "name"  # rows that have its key in a column, to look a name up
+KEY = "key"  # the row with the same key
+REFERRED = "referred"  # rows that belong to rows of another base table, which have its key in a column
+ALL = "all"  # it does not tell: all rows are compared
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Base tables of an attached table: tables that give it names by a key, or that an attached view reads.
 
 Triggers note changed rows of base tables, because such a change can change rows of the attached table. A base
-table has the same owner as the attached table: else code of one owner, such as row security and casts, would
-run with the rights of another.
+table has the same owner as the attached table. Otherwise code of one owner, such as row security and casts,
+would run with the rights of another.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def states(cursor: Cursor, attachment: Attachment) -> list[BaseState]:
 
 
 def owners(cursor: Cursor, attachment: Attachment) -> set[str | None]:
-    """Return the roles that own the base tables now; None stands for one that is no plain table now."""
+    """Return the roles that own the base tables now; None if one is gone or is no plain table."""
     if not attachment.bases:
         return set()
     return {name for (name,) in cursor.execute(_sql("owners"), _names(attachment)).fetchall()}
@@ -290,8 +290,10 @@ def _comparable(one: Column, other: Column) -> bool:
 def given_again(
     cursor: Cursor, attachment: Attachment, called: Mapping[str, str]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the mapping of names and the watched tables for `TableMapping`, under their present names. Leave
-    out tables and columns that are gone. `called`: present names of columns of the attached table."""
+    """Return the mapping of names, and the watched tables, for `TableMapping`, under their present names.
+
+    Leave out tables and columns that are gone. `called`: present names of columns of the attached table.
+    """
     names: dict[str, str] = {}
     watch: list[str] = []
     found = states(cursor, attachment) if attachment.bases else []

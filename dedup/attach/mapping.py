@@ -42,9 +42,8 @@ class TableMapping:
     changed: str | None = None  # column with the time of a row's last change, if there is one
     every: int | None = None  # minutes between searches; 0: never search; None: EVERY_MINUTES for views
     keep: tuple[str, ...] = ()  # columns whose values are stored with the articles
-    watch: tuple[
-        str, ...
-    ] = ()  # tables that a view reads and whose changes are noted: "TABLE" or "KEY=TABLE.COLUMN"
+    # Tables that a view reads and whose changes are noted, each as "TABLE" or "KEY=TABLE.COLUMN".
+    watch: tuple[str, ...] = ()
 
 
 def examine(

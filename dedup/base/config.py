@@ -1,4 +1,4 @@
-"""Find what the operator configured: an option, else a variable, else a key of the file `dedup.toml`.
+"""Find configured values: of an option, else of a variable, else of a key of the file `dedup.toml`.
 
 The file is `DEDUP_CONFIG`, or in the folder of the user or of the machine. The working directory is never
 searched: strangers may write there, and the file decides which database gets all texts.
@@ -40,7 +40,7 @@ VARIABLES = {
     "extractor": EXTRACTOR_VARIABLE,
     **{f"timeouts.{item.name}": TIMEOUT_PREFIX + item.name.upper() for item in fields(Timeouts)},
 }
-"""Variables of the environment by the key of the file that means the same."""
+"""Variables of the environment, by the equivalent key of the file."""
 
 FEEDS = "feeds"  # Key of the file with the feeds of each outlet
 _PATHS = ("database_file", "home")  # Keys with paths, which are relative to the folder of the file

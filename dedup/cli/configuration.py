@@ -21,7 +21,7 @@ def config_(json: JsonOption = False) -> None:
     key of the file `dedup.toml`, else it is the default. No database is opened, and no password is shown.
 
     The file is `DEDUP_CONFIG`, else `~/.config/dedup/dedup.toml` (or in `XDG_CONFIG_HOME`), else
-    `/etc/dedup/dedup.toml`. None is read from the working directory, where strangers may write.
+    `/etc/dedup/dedup.toml`. A file in the working directory is never read, since strangers may write there.
 
         database = "postgresql://dedup@db.example/news"
         schema = "wires"

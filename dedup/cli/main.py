@@ -152,7 +152,7 @@ def options(
         Option(
             metavar="NAME",
             callback=_choose_schema,
-            help=f"Schema of the corpus, else `{config.SCHEMA_VARIABLE}`, else `{DEFAULT}`.",
+            help=f"Schema of the corpus. Default: the configured schema, else `{DEFAULT}`.",
         ),
     ] = None,
 ) -> None:

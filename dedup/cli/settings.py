@@ -141,13 +141,13 @@ def settings_try(
 ) -> None:
     """Say which marks other settings would change, and change nothing.
 
-    The whole corpus is decided in memory by the present settings, by those that wait for the next backfill,
-    and by the given values. The result has counts from mark to mark, and examples; `--json` has 1,000
-    examples.
+    The whole corpus is decided in memory, by the given values, and otherwise by the settings after the next
+    backfill. The result has counts of changes, such as "duplicate -> similar", and examples; `--json` has
+    1,000 examples.
 
     A setting that changes fingerprints (see `dedup settings`) takes longer: every text is read, and its new
     fingerprint is held in memory, about 1.6 kB for each article. Failed articles stay failed. A new
-    `hash_key` changes no mark, and `keep_window` is for `dedup prune --dry-run`: both cannot be tried.
+    `hash_key` changes no mark and cannot be tried. For `keep_window` use `dedup prune --dry-run`.
 
     **Examples**
 

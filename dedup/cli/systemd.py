@@ -1,8 +1,8 @@
 """Tell systemd the state of an endless command, by the protocol of sd_notify(3).
 
 systemd sets `NOTIFY_SOCKET` for a unit with `Type=notify`, and `WATCHDOG_USEC` for one with `WatchdogSec=`.
-A loop of a command asks the stop flag in each turn, so the flag of this module knows that the loop runs: only
-a question by the thread of the loop, or progress of its work, answers the watchdog.
+The loop of a command asks its stop flag in each turn. `Notifier` is such a flag: it answers the watchdog only
+when the thread of the loop asks, or reports progress.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from dedup.cli.signals import StopFlag
 STATUS_SECONDS = 1.0  # Minimum time between two messages about the status; a busy worker changes it often
 STATUS_CHARACTERS = 400  # Maximum length of a status, which `systemctl status` shows in one line
 SEND_SECONDS = 1.0  # Maximum wait for a queue of systemd that is full
-# The loop asks first before it opens the database. At the second question the database was opened, or is
-# waited for; a refused login has ended the command before.
+# The first question comes before the loop opens the database. At the second, the database is open or the loop
+# waits for it; after a refused login there is no second question.
 READY_TURN = 2
 
 
 class Notifier(StopFlag, SilentProgress):
-    """A stop flag that tells systemd about the loop which asks it, and receives the progress of its work.
+    """Stop flag that tells systemd that the loop runs, and receives the progress of the work.
 
     `asked`: the flag that signals set. Without `NOTIFY_SOCKET` nothing is sent.
     """

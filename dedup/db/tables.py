@@ -4,9 +4,9 @@
 
     query = select(Item.title, tables.mark.c.status).join(tables.mark, tables.mark.c.source_id == Item.guid)
 
-Each view is here, and each table that holds articles, marks or what people decided. `tables.txt` describes
-their columns; it is written from a new schema (`tests/db/test_tables.py`). A view has `info["is_view"]`, and
-has no key. For a corpus in a different schema, take `in_schema`, or an engine with the execution option
+The module has all views, and the tables of articles, marks and people's decisions. `tables.txt` describes
+their columns; `tests/db/test_tables.py` writes it from a new schema. A view has `info["is_view"]` and no key.
+For a corpus in a different schema use `in_schema`, or an engine with the execution option
 `schema_translate_map={"dedup": NAME}`; `Deduplicator.engine` has that option.
 """
 
@@ -84,8 +84,8 @@ _LINK = re.compile(r" {4}\((.+)\) references (\w+) \((.+)\)")
 def in_schema(name: str | None = None) -> MetaData:
     """Return the tables and views of the corpus in this schema: `in_schema("wires").tables["wires.mark"]`.
 
-    Each call returns the same `MetaData`. None: the name in `DEDUP_SCHEMA`, else `dedup`. Raises InputError:
-    the name is not allowed.
+    Each call returns the same `MetaData`. None: the configured schema, else `dedup`. Raises InputError: the
+    name is not allowed.
     """
     return make(chosen(name))
 

@@ -1,4 +1,4 @@
-"""Rows that a program gives: dicts, or a table of Arrow, pandas or Polars. They are read once, like a pipe.
+"""Read rows that a program passes once, like a pipe: dicts, or a table of Arrow, pandas or Polars.
 
 Fields of an article are found by the same names as in a file, and bad rows are refused in the same way.
 """
@@ -26,7 +26,7 @@ ROWS = "<rows>"  # name of the rows in messages, in the place of a file
 
 
 class ArrowStream(Protocol):
-    """Table or stream that gives itself to others as Arrow, as of pandas, Polars, pyarrow and DuckDB."""
+    """Table or stream that can be read as Arrow, such as a DataFrame of pandas or Polars."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
@@ -36,7 +36,7 @@ GivenRows: TypeAlias = "Callable[[int], PluginSource]"
 
 
 def find_rows(given: object) -> GivenRows | Iterable[Article]:
-    """Return how to open rows that a program gives, or the given articles. Raises InputError: neither."""
+    """Return a function that opens the given rows; or the given articles. Raises InputError: neither."""
     if hasattr(given, "__arrow_c_stream__"):
         return partial(plugins.needed("inputs", "arrow", extra="frames"), given)
     if not isinstance(given, Iterable):
@@ -52,7 +52,7 @@ def find_rows(given: object) -> GivenRows | Iterable[Article]:
 
 
 class DictSource:
-    """Dicts with the fields of an article each, such as the rows of a query or the objects of an answer."""
+    """Dicts, each with the fields of an article, such as rows of a query."""
 
     suffixes: tuple[str, ...] = ()
     file = ROWS

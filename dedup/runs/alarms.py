@@ -1,7 +1,7 @@
-"""Compare figures of a corpus with thresholds, and say which figures alarm, as plugins of Nagios do.
+"""Compare figures of a corpus with thresholds, as plugins of Nagios do.
 
-A figure alarms if it is above a threshold. The states and their exit codes, and the form of thresholds, are
-those in the Monitoring Plugins Development Guidelines, https://www.monitoring-plugins.org/doc/guidelines.html.
+A figure alarms if it is above a threshold. States, exit codes and performance data follow the Monitoring
+Plugins Development Guidelines, https://www.monitoring-plugins.org/doc/guidelines.html.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FORGOTTEN_SECONDS = 3_600.0  # A worker gone for longer is not a problem if noth
 
 
 class CheckState(IntEnum):
-    """CheckState of a figure or a corpus; the values are the exit codes of plugins."""
+    """State of a figure or a corpus; the values are the exit codes of plugins."""
 
     OK = 0
     WARNING = 1
@@ -132,7 +132,7 @@ def figures(
 
 
 def _values(found: Vitals) -> dict[str, tuple[float | None, *tuple[str, ...]]]:
-    """Return the value of each figure, and its problems in words; the words of others are their meaning."""
+    """Return the value of each figure, and its problems in words; without words, `Meaning.about` serves."""
     since = None if found.quiet_at is None else (found.at - found.quiet_at).total_seconds()
     last = "nothing was settled yet" if since is None else f"all was last settled {_hours(since)} ago"
     error, failures = max(found.failing.items(), key=lambda item: item[1], default=("", 0))
@@ -170,7 +170,7 @@ def _values(found: Vitals) -> dict[str, tuple[float | None, *tuple[str, ...]]]:
 
 
 def _gone_workers(found: Vitals) -> tuple[int, str]:
-    """Return how many workers are gone, in words, too; 0 if one is alive, or all are forgotten."""
+    """Return number and message if all workers are gone; 0 if one is alive, or all are forgotten."""
     if not found.workers or any(worker.alive for worker in found.workers):
         return 0, ""
     gone = max(found.workers, key=lambda worker: worker.seen_at)

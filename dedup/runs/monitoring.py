@@ -38,7 +38,7 @@ class Vitals(Answer):
         estimated: true if `pending` and `stale` are estimates, because there are more than 10,000.
         waiting_seconds: the longest wait of an article; if `estimated`: in the sample.
         failed: count by reason (before its colon) among the newest 10,000 failed articles.
-        failed_lately: articles that failed in the last 24 hours, and need a repair.
+        failed_lately: articles that failed lately, by default in the last 24 hours, and need a repair.
         limits: number of sampled articles that each safety limit left unsettled.
         queues: count of waiting rows by name of the queue, up to 10,001. "changes" are unread changes of
             attached tables; a whole table that must be read counts as one change.

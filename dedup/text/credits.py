@@ -3,7 +3,7 @@
 A listed name counts only at these seven places, not in running text:
 
 - `byline`: in the byline of the article, in a line that begins with "By" or ends with ", Associated Press",
-  alone on a line, or before a date; not amid more than five names
+  alone on a line, or before a date; in a list of more than five names not between two persons
 - `dateline`: in brackets before the first sentence, "BERLIN (dpa) -", or before a dash, "Reuters. -"
 - `end`: at the end of the text, "(APA/dpa, 1.11.2015)", "- AFP", "Source: AFP", or alone on the last line
 - `copyright`: in one of the last lines that begins with "©" or "Copyright" and names a year or rights
@@ -32,7 +32,7 @@ BYLINES = 600  # Characters at the beginning that are searched for bylines, whic
 AFTER_CAPTIONS = 6_000  # Characters at the beginning that are searched for a dateline after captions
 CONTRIBUTIONS = 600  # Characters at the end that are searched for lists of contributors
 MAX_SPELLING = 60  # Maximum characters of a name
-# Maximum names of a byline. A longer list has everybody whom the page names, in place of the authors.
+# Maximum number of authors in a byline. A longer list has everybody that the page names.
 MAX_AUTHORS = 5
 
 _DATELINE = 100  # Maximum characters before the bracket, on the same line

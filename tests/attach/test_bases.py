@@ -52,7 +52,7 @@ READ = {
     "listed": "SELECT 'listed/' || id, body, headline, outlet FROM listed",
     "topical": "SELECT 'topical/' || id, body, NULL, outlet FROM topical",
 }
-"""What the articles of each attachment are, in plain SQL."""
+"""Articles of each attachment, in plain SQL."""
 
 
 def make(owner: Owner) -> None:

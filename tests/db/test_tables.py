@@ -56,7 +56,7 @@ def type_name(kind: TypeEngine[Any]) -> str:
 
 
 def facts(table: Table) -> dict[str, Any]:
-    """What a table says, in a form that can be compared."""
+    """Describe a table in a form that can be compared."""
     links = [
         [(one.parent.name, one.target_fullname) for one in link.elements]
         for link in table.foreign_key_constraints

@@ -46,7 +46,7 @@ class ArrowSource:
                     for cells in rows.cells(piece):
                         number += 1
                         yield rows.record(number, cells)
-        except Exception as error:  # so may a stream
+        except Exception as error:  # a stream of another library, too
             raise InputError(
                 f"{ROWS}: reading failed after {number:,} rows ({type(error).__name__})"
             ) from None
@@ -70,7 +70,7 @@ def _with_plain_words(column: pa.Array) -> pa.Array:
 
 
 def _own(column: pa.Array) -> pa.Array:
-    # The size of a slice would include all words of a dictionary, and all texts that views point into.
+    # The size of a slice includes the whole dictionary, and all texts that views point into.
     if pa.types.is_dictionary(column.type):
         return column.dictionary_decode()
     plain = _without_views(column.type)

@@ -1,8 +1,8 @@
 """Numbers about a corpus, each with its chart: `frames.figures.copying(duplicates).plot()`.
 
-The functions take the tables of `dedup.frames`, and `month` the panel of `dedup export panel` as a pandas
-DataFrame. The extra `notebook` has the packages. Articles whose time of publication is unknown are in no
-period, and copies whose order is unknown have no delay (docs/semantics.md, section 7).
+The functions take the tables of `dedup.frames`; `diversity` takes the panel of `dedup export panel` as a
+pandas DataFrame. The extra `notebook` has the packages. Articles whose time of publication is unknown are in
+no period, and copies whose order is unknown have no delay (docs/semantics.md, section 7).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Show answers as HTML in a notebook: tables, and for explanations the sentences that differ.
 
-All texts are from strangers. So each is escaped, harmful characters are replaced, and long texts are cut.
+All texts are from strangers: each is escaped, harmful characters are replaced, and long texts are cut.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _explanation(found: Explanation) -> list[str]:
 
 
 def _side(segments: Sequence[Segment] | None) -> str:
-    """Return a sentence whose words that the other sentence lacks are marked."""
+    """Return a sentence; words that the other sentence lacks are marked."""
     shown, left = "", TEXT_SHOWN
     for segment in segments or ():
         text = _text(segment.text, left)

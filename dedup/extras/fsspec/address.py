@@ -3,8 +3,8 @@
 A file of a web server is read from start to end, like a pipe: fsspec would read any amount that a server
 sends in answer to a request for a part. Stores, such as S3, give parts in any order, as Parquet needs.
 
-fsspec finds logins as it always does, in its own configuration and that of the cloud. An error names the kind
-of the failure only, because messages of servers may hold secrets, or texts of articles.
+fsspec finds logins in its own configuration and in that of the cloud. An error names only the kind of the
+failure, because messages of servers may hold secrets or texts of articles.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def open_address(url: str, shown: str) -> tuple[RemoteFile, int | None]:
 
 def _describe(error: Exception, scheme: str) -> str:
     """Return the kind of a failure and what to do, without the words of the server."""
-    # fsspec takes each failure of a web server for a missing file, with the failure as the cause.
+    # For every failure of a web server fsspec raises FileNotFoundError; the failure itself is the cause.
     cause = error.__cause__ or error
     status = getattr(cause, "status", None)
     if status in (404, 410) or isinstance(cause, FileNotFoundError):

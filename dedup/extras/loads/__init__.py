@@ -1,1 +1,1 @@
-"""The extra `loads`: list loads and feeds, and remove the articles that a load or a feed brought."""
+"""The extra `loads`: list loads and feeds, and remove the articles that they brought."""

@@ -1,4 +1,4 @@
-"""Commands `dedup loads`: list loads and feeds, and remove what they brought."""
+"""Commands `dedup loads`: list loads and feeds, and remove the articles that they brought."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def loads(
     - **stored**: new articles that are still stored
 
     Loads from before schema 0034 are unknown. Attached tables are no loads: see `dedup detach`.
-    Articles from `check`, from a scraper and from the HTTP service belong to no load.
+    Articles from `check`, scrapers and the HTTP service belong to no load.
     """
     if context.invoked_subcommand:
         return
@@ -85,9 +85,9 @@ def loads_remove(
     its text since. Remove several loads together if only they had an article. An edit is not undone: an
     article that was stored before keeps the version of the load. Pins and judgements stay.
 
-    The command counts first, and asks; without a terminal it needs `--yes`. Of other articles, copies lose
-    their original, and related articles are settled again; their marks may change. You may stop the command:
-    the same command continues. A feed that is still watched brings only new entries.
+    The command counts first, and asks; without a terminal it needs `--yes`. Marks of other articles may
+    change: copies lose their original, and related articles are settled again. If you stop the command, the
+    same command continues. A feed that is still watched brings only new and changed entries.
 
     **Examples**
 

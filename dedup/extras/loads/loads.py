@@ -1,8 +1,8 @@
-"""`Deduplicator.loads`: list loads and feeds, and remove what they brought, as if they had never been.
+"""List loads and feeds, and remove the articles that they brought: `Deduplicator.loads`.
 
-The tables `load` and `load_part` say which articles a load had: as new, or stored before. So an article stays
-if another load or a feed had it too, if it was stored before, or if somebody else changed its text since. The
-next backfill then gives the marks that the remaining articles have without the removed ones.
+The tables `load` and `load_part` say which articles a load had, and which of these were new. An article stays
+if it was stored before, if another load or a feed had it too, or if somebody else changed its text since. The
+next backfill settles the remaining articles without the removed ones.
 """
 
 from __future__ import annotations
@@ -70,16 +70,16 @@ class WatchedFeed(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Removal(Answer):
-    """Numbers of articles that are removed, and that stay although the loads had them.
+    """Result of a removal or its preview; most fields are numbers of articles.
 
     Attributes:
-        articles: removed, or to be removed.
-        older: stay: they were stored before; what the loads edited stays edited.
-        elsewhere: stay: another load or feed had them too.
-        edited: stay: somebody else changed their text since.
-        copies: other articles that lose their original, so that their mark surely changes.
+        articles: articles that are removed, or would be.
+        older: articles that stay, because they were stored before; edits by the loads stay, too.
+        elsewhere: articles that stay, because another load or feed had them too.
+        edited: articles that stay, because somebody else changed their text since.
+        copies: other articles that lose their original, so that their mark changes.
         related: other articles that are settled again, so that their mark may change.
-        stopped: the caller ended the removal early; the same call continues it.
+        stopped: true if the caller ended the removal early; the same call continues it.
     """
 
     loads: tuple[int, ...]
@@ -145,8 +145,8 @@ class Loads(OfCorpus):
     ) -> Removal:
         """Delete the articles that came with loads (numbers) or feeds (addresses); settle nothing.
 
-        Several names are removed together: an article stays only if another load or feed had it too. Pins and
-        judgements stay. The transactions are short; after an error or a stop the same call continues.
+        Loads and feeds that are named together do not keep each other's articles. Pins and judgements stay.
+        The transactions are short; after an error or a stop the same call continues.
         `progress`: receives the number of ids that are done. `stop`: called between transactions. In the
         result `copies` and `related` are 0. Raises InputError: there is no such load or feed, or a load was
         removed already.

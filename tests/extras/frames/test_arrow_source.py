@@ -125,7 +125,7 @@ def test_a_table_is_read_as_its_parquet_file_is(
 
 
 def test_only_rows_that_are_too_long_are_refused() -> None:
-    """Also if a column is a dictionary, or views into one buffer, which are longer than a row may be."""
+    """The limit holds for each row, also if a dictionary or the buffer of views is longer."""
     rows = [
         {
             "id": str(n),

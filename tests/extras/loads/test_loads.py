@@ -1,4 +1,4 @@
-"""Loads are listed, and what they brought is removed, as if the loads had never been."""
+"""Loads are listed, and their articles are removed; then marks are as without the loads."""
 
 from __future__ import annotations
 
