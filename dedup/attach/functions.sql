@@ -160,8 +160,8 @@ SELECT DISTINCT g.id FROM old_rows o FULL JOIN new_rows n ON {same}
             OR {differs})
 
 -- name: owned
--- If the table belongs to another role now, note only that all rows are to be compared. For a partition, the owner of
--- the partitioned table counts.
+-- If the table belongs to another role now, note only that all rows are to be compared. Of a partitioned table the whole
+-- table counts.
     IF (SELECT pg_get_userbyid(c.relowner) FROM pg_class c
         WHERE c.oid = coalesce(pg_partition_root(TG_RELID), TG_RELID)) IS DISTINCT FROM current_user THEN
         INSERT INTO {outbox} ({columns}, amount, source_ids) VALUES ({id}, 1, '{{}}');
@@ -169,7 +169,7 @@ SELECT DISTINCT g.id FROM old_rows o FULL JOIN new_rows n ON {same}
     END IF;
 
 -- name: refer
--- Note the rows of an attached table that belong to rows of a base table; the argument has the keys of these.
+-- Note the rows of an attached table that belong to rows of a base table, whose keys are in the argument.
 
 BEGIN
     {note};

@@ -147,14 +147,14 @@ def _file() -> _File | None:
             if given := os.environ.get(CONFIG_VARIABLE):
                 raise InputError(f"{CONFIG_VARIABLE} names {given}: {error.strerror}") from None
             continue
-        # A process that runs for long reads a changed file again.
+        # A long-running process reads a changed file again.
         return _read(place, (now.st_ino, now.st_size, now.st_mtime_ns, now.st_mode))
     return None
 
 
 @lru_cache(maxsize=1)
 def _read(path: Path, _version: tuple[int, ...]) -> _File:
-    import tomllib  # Most programs have no file, and need not wait for this import
+    import tomllib  # Imported only if there is a file
 
     data, mode = _read_bytes(path)
     if mode & stat.S_IWOTH:

@@ -224,7 +224,7 @@ class Settings:
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-# So `help` describes each setting in the words in which `dedup settings` does.
+# `help` describes each setting in the words of `dedup settings`.
 _told = "\n".join(f"    {item.name}: {item.metadata['about']}." for item in fields(Settings))
 Settings.__doc__ = f"{cleandoc(Settings.__doc__ or '')}\n\nAttributes:\n{_told}\n"
 

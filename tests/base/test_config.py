@@ -29,7 +29,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     file.parent.mkdir(parents=True)
 
     def written(text: str) -> Path:
-        # A file in place of another has another inode, as after an edit.
+        # Editors replace a file by another, with another inode.
         file.unlink(missing_ok=True)
         file.write_text(text, "utf-8")
         file.chmod(0o600)

@@ -1,4 +1,4 @@
-"""Say which marks the next backfill, or other settings, would change, and change nothing.
+"""List the marks that the next backfill, or other settings, would change; change nothing.
 
 A new version of dedup or a changed setting may change many marks. A dry run decides the whole corpus with the
 wanted rules, as the memory engine does (`run.py`), and compares the decisions with the stored marks. If it
@@ -114,15 +114,15 @@ def dry_run(
 
 
 def _settings(cursor: Cursor, tried: Mapping[str, Any]) -> tuple[Settings, bool]:
-    """Return the wanted settings with those to try, and whether fingerprints must be made again for these.
+    """Return the settings to decide by, and whether all texts must be fingerprinted by these.
 
-    Otherwise stored fingerprints stay as they are, and so do their settings. Raises SettingError: a value is
-    wrong. Raises InputError: a setting that is tried changes no mark by itself.
+    Otherwise stored fingerprints and their settings stay. Raises SettingError: a value is wrong, or a setting
+    cannot be tried.
     """
     present, wanted = rulebooks.load_settings(cursor), rulebooks.load_wanted(cursor).with_values(tried)
     kinds = {item.name: item.metadata["kind"] for item in fields(Settings)}
     if "hash_key" in tried:
-        raise SettingError("hash_key cannot be tried: with another key every hash changes, and no mark")
+        raise SettingError("hash_key cannot be tried: another key changes every hash, but no mark")
     if window := [name for name in tried if kinds[name] == "window"]:
         raise SettingError(
             f"{window[0]} cannot be tried: it archives articles; `dedup prune --older-than AGE --dry-run`"

@@ -204,7 +204,7 @@ def test_what_a_feed_brought_is_removed(database: Database, forgotten: bool) -> 
     assert stored(database).keys() == {"a0", "a3"}
     settle(database)
     assert_right(database)
-    # Nobody but the last load has the article now.
+    # Only the last load has the article now.
     assert remove(database, last).articles == 1
     with pytest.raises(InputError, match="no feed has the address"):
         dd.loads.remove(["https://other.example/feed"])
