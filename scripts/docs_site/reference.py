@@ -113,7 +113,8 @@ class Reference(Public):
         """Return the page with a line for each public name, by module."""
         parts = [
             "# API reference",
-            "Every public name of the Python package. The texts are those of `help()`.",
+            "Public names of the Python package, with the texts of `help()`. `dedup.tables` is left out:"
+            " comments in the database describe its columns.",
         ]
         for module, entries in self.modules.items():
             known = [self.entries[entry.found.canonical_path] for entry in entries]
