@@ -141,7 +141,7 @@ def test_the_transcript_of_a_view_says_what_happens(dedup: Dedup, owner: Owner) 
 
 
 def test_a_table_with_keys_of_feeds_is_attached_as_the_page_says(dedup: Dedup, owner: Owner) -> None:
-    (command,) = [code for kind, code in BLOCKS if kind == "sh" and "reader." in code]
+    (command,) = [code for kind, code in BLOCKS if kind == "sh" and "=feeds.title" in code]
     owner.execute("CREATE SCHEMA reader; CREATE TABLE reader.feeds (id integer PRIMARY KEY, title text)")
     try:
         owner.execute(

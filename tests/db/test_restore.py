@@ -294,8 +294,8 @@ def test_the_documented_restore_brings_back_all_that_people_decided(
         for table, row in (
             ("judgement", "VALUES ('a1', 'a2', 'Ann', 'different', 'two storms', now(), '', '')"),
             ("review_pair", "VALUES ('a1', 'a2', 1, 'random', 1, 1)"),
-            ("outlet", "(name, family) VALUES ('Courier', 'Field')"),
-            ("agency", "(name, spellings) VALUES ('Wire', '{WIRE}')"),
+            ("outlet", "(name, family) VALUES ('Restored Courier', 'Field')"),
+            ("agency", "(name, spellings) VALUES ('Restored Wire', '{RESTORED WIRE}')"),
             ("correction_phrase", "(phrase) VALUES ('we were wrong')"),
         ):
             cursor.execute(f"INSERT INTO dedup.{table} {row}".encode())
@@ -322,7 +322,8 @@ def test_the_documented_restore_brings_back_all_that_people_decided(
         with Operation(database.url) as owner:
             owner.stop_journal()
         with database.transaction() as cursor:
-            cursor.execute("DELETE FROM dedup.agency WHERE name = 'Wire'")
+            cursor.execute("DELETE FROM dedup.agency WHERE name = 'Restored Wire'")
+            cursor.execute("DELETE FROM dedup.outlet WHERE name = 'Restored Courier'")
             cursor.execute("DELETE FROM dedup.correction_phrase WHERE phrase = 'we were wrong'")
     assert_whole(target)
 

@@ -588,7 +588,7 @@ def test_corrupt_gzip_ends_in_a_reject(folder: Folder, suffix: str) -> None:
 
 def test_gzip_cut_anywhere_loses_nothing_before_the_cut(folder: Folder) -> None:
     packed = gzip.compress(as_csv(ARTICLES[:2]), 0)  # stored, so that the cut falls in any column
-    header_ends = packed.index(b"kept\r\n") + len(b"kept\r\n")
+    header_ends = packed.index(b"\r\n") + len(b"\r\n")
     for cut in range(2, header_ends):
         with pytest.raises(InputError, match="has no header"):
             folder.read_piped(packed[:cut], "csv")

@@ -20,6 +20,7 @@ from dedup.base.errors import InputError, SettingError
 from dedup.base.numbers import Flags
 from dedup.base.progress import Progress, SilentProgress
 from dedup.base.settings import Settings
+from dedup.base.words import counted
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.database import Cursor, Database
 from dedup.rules.marks import Status
@@ -149,7 +150,8 @@ def _read_again(
     fitting = count_fitting(memory, settings)
     if len(ids) > fitting:
         needed = -(-memory * len(ids) // fitting // 1_000_000)
-        raise InputError(f"new fingerprints of {len(ids):,} articles need {needed:,} MB: raise --memory")
+        many = counted(len(ids), "article")
+        raise InputError(f"new fingerprints of {many} need {needed:,} MB: raise --memory")
     fingerprinter = Fingerprinter(settings, rulebooks.load_models(cursor))
     made, waiting = Cache(len(ids)), dict(zip(ids.tolist(), revisions.tolist(), strict=True))
     failed: list[int] = []
