@@ -347,7 +347,7 @@ def base_function(attachment: Attachment, shape: TableShape, base: Base) -> Func
     return Function(attachment.function(f"base_{base.number}"), "()", "trigger", body)
 
 
-def _changed(parts: Mapping[str, Part], insert: Part, found: Part) -> Part:
+def _changed(parts: Mapping[str, object], insert: Part, found: Part) -> Part:
     # Code of a new owner of the table, such as casts, must not run with the rights of the former owner.
     insert = join([_template("owned", **parts), insert], "\n")
     return _template("changed", insert=insert, found=found, **parts)
