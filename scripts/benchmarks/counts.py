@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Count what one article costs: round trips, buffers, WAL and memory, which are the same on every machine.
 
-    scripts/benchmarks/counts.py [FILE] [--articles N] [--pending N ...] [--check | --write]
+    scripts/benchmarks/counts.py [FILE] [--articles N] [--pending N ...] [--scopes N] [--check | --write]
 
 Settles a corpus on an embedded server, loads and settles a night's articles after a checkpoint, and then
 submits new articles, duplicates, similar articles and edits, and looks articles up. With `--pending`, also
-measures a corpus in which so many loaded articles wait for the next backfill. Prints the mean per call.
+measures a corpus in which so many loaded articles wait for the next backfill. With `--scopes`, articles have
+so many scopes in turn. Prints the mean per call.
 
 `--check` and `--write` use invented articles, without copies of whole pages in the WAL. `--write` records the
 counts in `counts.json`; `--check` fails if a count is larger than there by more than `TOLERANCE`.
@@ -59,13 +60,16 @@ Counts = dict[str, dict[str, float]]
 def main() -> int:
     options = _options()
     if options.check or options.write:
-        options.file, options.articles, options.pending = None, ARTICLES, PENDING
+        options.file, options.articles, options.pending, options.scopes = None, ARTICLES, PENDING, 0
     with throwaway_server() as url, psycopg.connect(url, autocommit=True) as owner:
         owner.execute("ALTER SYSTEM SET autovacuum = off")  # its buffers would be counted with those of calls
         if options.check or options.write:  # copies of pages in the WAL depend on the times of checkpoints
             owner.execute("ALTER SYSTEM SET full_page_writes = off")
         owner.execute("SELECT pg_reload_conf()")
-        found = measure(url, owner, _articles(options.file), options.articles, options.pending)
+        source = _articles(options.file)
+        if options.scopes:
+            source = (replace(one, scope=str(n % options.scopes)) for n, one in enumerate(source))
+        found = measure(url, owner, source, options.articles, options.pending)
     print(_table(found))
     if options.write:
         RECORDED.write_text(json.dumps(found, indent=1) + "\n")
@@ -270,6 +274,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("file", nargs="?", type=Path, help="articles of any format; default: invented")
     parser.add_argument("--articles", type=int, default=ARTICLES, help="articles of the corpus")
     parser.add_argument("--pending", type=int, nargs="*", default=[], help="numbers of waiting articles")
+    parser.add_argument("--scopes", type=int, default=0, help="number of scopes; default: no scope")
     parser.add_argument("--check", action="store_true", help="compare with counts.json")
     parser.add_argument("--write", action="store_true", help="record the counts in counts.json")
     return parser.parse_args()
