@@ -76,7 +76,10 @@ class Trial:
 
     def condition(self) -> str:
         """Return the condition that leaves out copies from the source that the recipe shows."""
-        (found,) = re.findall(r"NOT EXISTS \(.*\)(?=\"\"\"|\n *SQL)", RECIPES[self.recipe][1][1], re.DOTALL)
+        shown = RECIPES[self.recipe][1][1]
+        if raw := re.search(r'RawSQL\("""(.*)"""', shown, re.DOTALL):
+            return f"NOT id IN ({raw[1]})"
+        (found,) = re.findall(r"NOT EXISTS \(.*\)(?=\n *SQL)", shown, re.DOTALL)
         return str(found)
 
     def _type(self, line: str, user: str) -> None:

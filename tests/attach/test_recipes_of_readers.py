@@ -150,6 +150,13 @@ def test_miniflux_shows_each_text_to_each_user_once(begin: Begin) -> None:
     trial.settle()
     trial.hide()
     assert (unread(ANN), unread(BOB)) == (hers, his)
+    # Each of three entries was published before the one that arrived before it.
+    hers.append(fetch(BLOG, "Bridge", page(7), 90))
+    for minute in (80, 70):
+        fetch(FORUM, f"Bridge, told at {minute}", page(7, "site"), minute)
+    trial.settle()
+    trial.hide()
+    assert unread(ANN) == hers
     trial.assert_as_fresh()
 
     trial.put(f"DELETE FROM feeds WHERE id = {BLOG} AND user_id = {ANN}")
@@ -397,6 +404,18 @@ def test_wallabag_archives_what_is_saved_twice_while_it_is_unread(begin: Begin) 
     trial.settle()
     trial.hide()
     assert (unread(ANN), unread(BOB)) == (hers, his)
+
+    again = [save(BOB, f"Ferry {minute}", page(8), minute) for minute in (60, 50, 40)]
+    trial.settle()
+    trial.hide()
+    his.append(again[0])
+    assert unread(BOB) == his, "the first to arrive stays, whichever has the earliest date"
+    trial.put(PUT_AWAY, id=again[0])
+    his[-1] = save(BOB, "Ferry, to be read again", page(8), 70)
+    save(BOB, "Ferry, twice to be read again", page(8), 71)
+    trial.settle()
+    trial.hide()
+    assert unread(BOB) == his
 
     trial.put(RELOADED, id=lost[0], content=page(3))
     trial.put(RELOADED, id=lost[1], content=page(3, "site"))
