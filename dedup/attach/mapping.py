@@ -170,9 +170,12 @@ def _map(
             continue
         found = find_column(columns, column, option)
         if not fits(field, found):
+            other_way = ""
+            if field not in ("text", "published_at"):
+                other_way = f"; for the key of another table write {option} {column}=TABLE.COLUMN"
             raise InputError(
                 f"{option}: column {column!r} is of type {found.type}; it must be {wanted_type}:"
-                " add a generated column of such a type, and name that column"
+                f" add a generated column of such a type, and name that column{other_way}"
             )
         mapped[field] = column
     if "text" not in mapped:

@@ -84,7 +84,7 @@ def load(
     - **scope**
 
     **Names.** Use `--map` if the file has other names; `source.name` is the name of a value within an object.
-    Only `--map scope=COLUMN` reads a scope: articles are then compared with articles of the same scope only.
+    Articles with a scope are compared with articles of the same scope only.
     `--keep topic,desk` stores more values of your own. Values in an object `kept` are stored too. Views, data
     frames and `dedup marks --kept` show both. At most 4,096 characters of a value are stored. `--dry-run`
     shows which field was found under which name.

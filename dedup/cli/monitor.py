@@ -78,6 +78,8 @@ def status(
     if check:
         run_check(max_age, max_wait, fail_on, json)
         return
+    if fail_on is not None:
+        raise InputError("--fail-on chooses what --check alarms about: add --check")
     with corpus() as dd:
         location, found = dd.location, dd.status()
     if json:

@@ -37,7 +37,7 @@ DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
     "language": ("language", "lang", "language_code"),
     "byline": ("byline", "authors", "author", "creator", "dc:creator", "by"),
     "kept": ("kept",),
-    "scope": (),  # only `--map` names it: a scope that nobody asked for would hide copies
+    "scope": ("scope",),
 }  # fmt: skip
 """Names that may hold each field of an article; the first with a value is used. `a.b` is `b` within `a`."""
 

@@ -45,17 +45,20 @@ LEAST_ALIGNED = 0.1
 def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
     """Compare two articles by the rules. Raises NotFoundError: one of the articles is not stored."""
     first, second = sorted((_load(cursor, rulebook, name) for name in (a, b)), key=lambda s: s.order)
+    pin = pins.relation_of(cursor, a, b)
+    together = pin is not None or first.scope == second.scope
     everything = bigints(first.counted.keys() | second.counted.keys())
     common = set(settling.find_common(cursor, everything).tolist())
     earlier, later = (
         {key: sentence for key, sentence in one.counted.items() if key not in common}
+        if together  # else equal sentences have different hashes
+        else {}
         for one in (first, second)
     )
     differing = [DifferingSentence(*compare(*pair)) for pair in find_alterations(earlier, later)]
-    pin = pins.relation_of(cursor, a, b)
     compared = None
     letters: list[str] = []
-    if first.fingerprint and second.fingerprint and (pin or first.scope == second.scope):
+    if first.fingerprint and second.fingerprint and together:
         profiles = (
             Profile.of(first.fingerprint, common, first.published),
             Profile.of(second.fingerprint, common, second.published),
@@ -69,7 +72,7 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
                 DifferingSentence(*(side.segments if side else None for side in pair)) for pair in sides
             ]
     return Explanation(
-        decision=_explain_missing(first, second, pin=pin)
+        decision=_explain_missing(first, second, together=together)
         or (compared.describe_decision() if compared else ""),
         earlier=first.summarize(common),
         later=second.summarize(common),
@@ -149,13 +152,13 @@ def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Article:
     return _Article(title, publication, state, order, published, scope, text, sentences, made, unreadable)
 
 
-def _explain_missing(*both: _Article, pin: Relation | None) -> str | None:
+def _explain_missing(*both: _Article, together: bool) -> str | None:
     for article in both:
         if article.mark.archived:
             return f"not compared: {article.mark.id} is archived, before the horizon (`dedup status`)"
         if article.unreadable:
             return f"not compared: {article.mark.id} could not be read ({article.unreadable})"
-    return None if pin or both[0].scope == both[1].scope else "not compared: they have different scopes"
+    return None if together else "not compared: they have different scopes"
 
 
 class ComparedPair:

@@ -18,8 +18,7 @@ WORDS = (
     "semi;colon", "a,b", "tab|bar",
 )  # fmt: skip
 
-# A scope is read only where `--map` names it.
-ENGLISH: dict[str, str] = {name: name for name in ARTICLE_FIELDS if name != "scope"}
+ENGLISH: dict[str, str] = {name: name for name in ARTICLE_FIELDS}
 NEWSROOM: dict[str, str] = {
     "source_id": "GUID",
     "text": "Article Body",
@@ -31,6 +30,7 @@ NEWSROOM: dict[str, str] = {
     "language": "lang",
     "byline": "Author",
     "kept": "Kept",
+    "scope": "Scope",
 }
 """Field of an article -> name of the column."""
 
@@ -57,6 +57,7 @@ def articles(count: int, seed: int = 9) -> list[Article]:
             maybe(rng.choice(("en", "ru", "zh"))),
             maybe(rng.choice(("Ada Roe", "Ana Día and Ждан Во", "By Vantage Wire"))),
             maybe({"desk": rng.choice(WORDS), "page": number, "tags": ["a", {"b": None}]}),
+            "desk" if number % 3 else None,
         )
         for number in range(count)
     ]

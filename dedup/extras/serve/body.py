@@ -23,7 +23,6 @@ FIELDS: dict[str, tuple[str, ...]] = {
         name for name in DEFAULT_FIELDS["text"] if name not in (*PAGES, *TEASERS, "content.rendered")
     ),
     "html": PAGES,
-    "scope": ("scope",),
 }
 """Accepted names of each field; the first name that an article has is used."""
 
