@@ -132,10 +132,22 @@ def block_start(number: int) -> datetime:
     return datetime(start.year, start.month, start.day, tzinfo=UTC)
 
 
+@contextmanager
+def _unlocked(cursor: Cursor) -> Iterator[None]:
+    yield
+    # The server keeps the lock for a moment after the end of a session, in which the next call would fail.
+    cursor.execute("SELECT pg_advisory_unlock_all()")
+
+
 def change_index(database: Database, *, wanted: bool, progress: Progress | None = None) -> bool:
     """Make or drop the index; see `Operation.make_searchable`. An incomplete index is rebuilt."""
     connection = database.connect(patient=True)
-    with translate_errors(database.location), closing(connection), connection.cursor() as cursor:
+    with (
+        translate_errors(database.location),
+        closing(connection),
+        connection.cursor() as cursor,
+        _unlocked(cursor),
+    ):
         # Timeouts are off: the build must wait for running transactions, and nobody waits for the build.
         patient = {"lock_timeout": "0", "statement_timeout": "0"}
         cursor.execute(set_values(patient, local=False))
