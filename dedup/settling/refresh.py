@@ -133,7 +133,7 @@ def find_examples(
         with database.transaction() as cursor:
             texts = articles.load_texts(cursor, page)
         for task in texts:
-            for sentence, sentence_hash in fingerprinter.sentences(task.text, task.language, task.scope):
+            for sentence, sentence_hash in fingerprinter.sentences_of(task):
                 if sentence_hash in wanted:
                     found.setdefault(sentence_hash, sentence[:EXAMPLE_CHARACTERS])
     return found

@@ -98,8 +98,7 @@ def _compare_versions(
         known = {id: found for id, found in known.items() if id in wanted}
         with database.transaction() as cursor:
             for task in articles.load_texts(cursor, sorted(wanted - known.keys())):
-                sentences = fingerprinter.sentences(task.text, task.language, task.scope)
-                known[task.id] = task.revision, sentences
+                known[task.id] = task.revision, fingerprinter.sentences_of(task)
             # A missing text belongs to a row of an attached table that changed after the pairs were listed.
             readable = [pair for pair in pairs if pair.id in known and pair.other_id in known]
             altered = [_difference(pair, known) for pair in readable if pair.altered]

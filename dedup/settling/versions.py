@@ -142,7 +142,7 @@ def load_versions(
 
 
 def split_sentences(fingerprinter: Fingerprinter, task: TextTask) -> Sentences:
-    return index_sentences(fingerprinter.sentences(task.text, task.language, task.scope))
+    return index_sentences(fingerprinter.sentences_of(task))
 
 
 def index_sentences(sentences: Iterable[tuple[str, int | None]]) -> Sentences:

@@ -50,7 +50,7 @@ def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, Word
             continue
         found[wanted] = None
         for task in load_texts(cursor, one_column(cursor, _sql("carrier"), {"sentences": bigints([wanted])})):
-            for words, made in fingerprinter.sentences(task.text, task.language, task.scope):
+            for words, made in fingerprinter.sentences_of(task):
                 if made == wanted:
                     found[wanted] = words, task.scope
     return found

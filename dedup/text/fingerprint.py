@@ -114,6 +114,10 @@ class Fingerprinter:
         hashes = (key if key is None else key ^ changed for key in self._maker.sentences(found))
         return list(zip(found, hashes, strict=True))
 
+    def sentences_of(self, task: TextTask) -> list[tuple[str, int | None]]:
+        """Return the sentences of a stored text, with the hashes under which they are stored."""
+        return self.sentences(task.text, task.language, task.scope)
+
     def fingerprint(
         self, text: str, language: str | None = None, title: str | None = None, scope: str | None = None
     ) -> Fingerprint:

@@ -133,7 +133,7 @@ def article(cursor: Cursor, source_id: str) -> ArticlePage:
 
 def _addition(cursor: Cursor, rulebook: Rulebook, copy: int, original: int) -> Addition | None:
     cut = {
-        task.id: rulebook.fingerprinter.sentences(task.text, task.language, task.scope)
+        task.id: rulebook.fingerprinter.sentences_of(task)
         for task in articles.load_texts(cursor, [copy, original])
     }
     return find_addition(cut[copy], cut[original]) if len(cut) == 2 else None
