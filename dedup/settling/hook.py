@@ -45,9 +45,12 @@ NO_ID = 0  # Id of an article that is not stored yet: the database assigns the r
 DELETED = "the article was deleted while it was being stored; submit it again"
 
 
-def fingerprint(rulebook: Rulebook, article: Article) -> Fingerprinted:
-    """Return the fingerprint of an article that is not stored yet. This takes 1 ms and needs no database."""
-    task = TextTask(0, 0, article.language, article.title, storable(article.text), scope=article.scope)
+def fingerprint(rulebook: Rulebook, article: Article, stored: ArticleState | None = None) -> Fingerprinted:
+    """Return the fingerprint of an article. This takes 1 ms and needs no database.
+
+    `stored`: the stored article, which may have a language, a title and a scope that `article` omits."""
+    known = stored or article
+    task = TextTask(0, 0, known.language, known.title, storable(article.text), scope=known.scope)
     return fingerprint_task(rulebook.fingerprinter, task)
 
 
@@ -137,8 +140,7 @@ def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerpri
     elif not known.settled:
         if (known.language, known.title, known.scope) != (article.language, article.title, article.scope):
             # The caller omitted a stored value that the fingerprint needs, so make it again.
-            task = TextTask(0, 0, known.language, known.title, storable(article.text), scope=known.scope)
-            made = fingerprint_task(rulebook.fingerprinter, task)
+            made = fingerprint(rulebook, article, known)
         result = Fingerprinted(known.id, known.revision, made.fingerprint, made.reason)
         fingerprints.store(cursor, [result])
         if is_free:

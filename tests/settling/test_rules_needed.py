@@ -379,8 +379,8 @@ SHORT_MUTANTS = [
     Mutant(
         "the hook knows no titles",
         HOOK,
-        "0, 0, article.language, article.title, storable(article.text), scope=article.scope",
-        "0, 0, article.language, None, storable(article.text), scope=article.scope",
+        "0, 0, known.language, known.title, storable(article.text), scope=known.scope",
+        "0, 0, known.language, None, storable(article.text), scope=known.scope",
         theme="short",
     ),
     Mutant(
@@ -691,7 +691,7 @@ SCOPE_MUTANTS = [
     Mutant(
         "the hook knows no scopes",
         HOOK,
-        "storable(article.text), scope=article.scope",
+        "storable(article.text), scope=known.scope",
         "storable(article.text)",
     ),
     Mutant(
