@@ -21,7 +21,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dedup.attach import bases
 from dedup.attach.attachments import Attachment
-from dedup.attach.functions import LATER_FIELDS
+from dedup.attach.functions import LATER_FIELDS, later_fields
 from dedup.attach.outbox import TableBusyError, UnfitError, refuse_repeated
 from dedup.base.article import MAX_TEXT_CHARACTERS
 from dedup.base.errors import DatabaseError
@@ -200,7 +200,7 @@ def _copy(
         "rows",
         rows=rows,
         text=attachment.call("text", "r.source_id"),
-        **{name: f"r.{name}" if name in attachment.columns else "NULL::text" for name in LATER_FIELDS},
+        **later_fields(attachment, "r"),
         kept="r.kept::text" if attachment.keep else "NULL::text",
         changed_at="r.changed_at::text" if attachment.changed is not None else "NULL::text",
     )

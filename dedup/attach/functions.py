@@ -131,6 +131,11 @@ def _read(attachment: Attachment) -> tuple[str, ...]:
     return tuple(name for name in FIELDS if name not in LATER_FIELDS or name in attachment.columns)
 
 
+def later_fields(attachment: Attachment, row: str) -> dict[str, str]:
+    """Return SQL for each of `LATER_FIELDS` of a row that a function returned; null for an unmapped field."""
+    return {name: f"{row}.{name}" if name in attachment.columns else "NULL::text" for name in LATER_FIELDS}
+
+
 # Columns in the results of `rows` and `page`: the marks in the table, or null. `original` is a source_id.
 MARKED = "status text, original text, score double precision"
 

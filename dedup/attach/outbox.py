@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dedup.attach.attachments import Attachment
-from dedup.attach.functions import KEYS_PER_NOTE, LATER_FIELDS
+from dedup.attach.functions import KEYS_PER_NOTE, later_fields
 from dedup.base.article import MAX_SOURCE_ID_BYTES
 from dedup.base.html import plain_title
 from dedup.db.arrays import bigints
@@ -129,8 +129,7 @@ def _rows(attachment: Attachment, given: str) -> str:
 
 
 def _optional(attachment: Attachment) -> dict[str, str]:
-    later = {name: f"v.{name}" if name in attachment.columns else "NULL::text" for name in LATER_FIELDS}
-    return {"kept": "v.kept" if attachment.keep else "NULL::jsonb", **later}
+    return {"kept": "v.kept" if attachment.keep else "NULL::jsonb", **later_fields(attachment, "v")}
 
 
 def _titles(
