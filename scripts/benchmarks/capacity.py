@@ -121,10 +121,14 @@ def limit(cost: Cost, size: int, slices: int, held: float, memory: float) -> str
     """Return the limits that `size` articles exceed, the most serious first; or "none"."""
     if size > ENTRY_IDS:
         return f"ids: entries hold {ENTRY_IDS:,}"
-    found = [f"memory: {held / 1e9:,.0f} GB"] if held > memory else []
-    found += [f"memory: {slices} slices"] if slices > 1 and not found else []
+    found = []
+    if held > memory:
+        found.append(f"memory: {held / 1e9:,.0f} GB")
+    elif slices > 1:
+        found.append(f"memory: {slices} slices")
     strangers = size * cost.entries / KEY_VALUES
-    found += [f"{strangers:,.2g} strangers a key"] if strangers >= 1 else []
+    if strangers >= 1:
+        found.append(f"{strangers:,.2g} strangers a key")
     return "; ".join(found) or "none"
 
 
