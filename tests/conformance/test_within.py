@@ -1,4 +1,4 @@
-"""Each scope gets the marks of a corpus of its own, since scopes are never compared."""
+"""Compare a corpus with scopes with a corpus for each scope: marks and pairs are equal."""
 
 from __future__ import annotations
 

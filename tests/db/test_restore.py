@@ -274,7 +274,7 @@ def test_the_documented_restore_keeps_the_rights_of_the_newsroom(
 
 
 def contents(database: Database) -> dict[str, list[str]]:
-    """All rows of all tables of the corpus."""
+    """Return the rows of each table of the corpus, as sorted texts."""
     with database.transaction() as cursor:
         tables = cursor.execute(
             "SELECT relname FROM pg_class WHERE relnamespace = 'dedup'::regnamespace AND relkind = 'r'"
