@@ -1,12 +1,13 @@
 """Measure `dedup sources` on texts that machines rewrote, and `dedup coverage` on events grouped by hand.
 
-    scripts/benchmarks/sources.py sources [--corpus NAME ...]
+    scripts/benchmarks/sources.py sources [--corpus NAME ...] [--total N]
     scripts/benchmarks/sources.py coverage [--releases]
 
 `sources` prints how often the original comes first, and among the first five: with the rewrites stored beside
 the originals (asked by id), and with the originals alone (asked by text). Every second rewrite is counted
 apart, too, so that a lucky choice of parameters shows. Other articles of the rewrite's family are neither
-right nor wrong (README of the sets). `coverage` prints the recall of the first 20 articles for the events of
+right nor wrong (README of the sets). `--total` adds articles of runs of words of the sets: each word becomes
+more frequent, as in a larger archive. `coverage` prints the recall of the first 20 articles for the events of
 `events.json`, which were grouped by reading titles of whole days; with `--releases`, for press releases and
 the reports on them, which people collected. No measurement touches a user's own database.
 """
@@ -23,6 +24,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from statistics import median
 from typing import Any
 
@@ -39,6 +41,7 @@ from sandbox import DATA, fresh_corpus, store
 REWRITES, OTHERS = "ai_rewrites_a", "us_outlets_a"
 RELEASES = "insciout_releases_a"
 EVENTS = Path(__file__).with_name("events.json")
+RUN_WORDS = 10  # Words of an article that stay together in a drawn one
 READ = 20  # Number of articles of an answer that count as found
 
 Row = dict[str, Any]
@@ -48,13 +51,13 @@ def main() -> int:
     options = _options()
     if options.what == "sources":
         print(f"{'rewrites':<12} {'which':<12} {'number':>6} {'first':>7} {'in five':>7} {'ms':>7}")
-        measure_sources(options.corpus)
+        measure_sources(options.corpus, options.total)
     else:
         measure_coverage(releases=options.releases)
     return 0
 
 
-def measure_sources(names: Sequence[str]) -> None:
+def measure_sources(names: Sequence[str], total: int) -> None:
     rows = _rows(REWRITES)
     made_of = {
         ids[1]: ids[0]
@@ -65,7 +68,7 @@ def measure_sources(names: Sequence[str]) -> None:
     originals = {id for id, row in rows.items() if row["kind"] == "original"}
     for stored in (True, False):
         articles = (row for row in _articles(REWRITES) if stored or row.source_id in originals)
-        with corpus([articles, *map(_articles, names)]) as dd:
+        with corpus([articles, *map(_articles, names), drawn(names, total)]) as dd:
             ranks: dict[str, int | None] = {}
             taken: list[float] = []
             for id, original in sorted(made_of.items()):
@@ -93,6 +96,22 @@ def measure_sources(names: Sequence[str]) -> None:
                 five = sum(place is not None and place < 5 for place in places) / len(places)
                 kept = f"{'stored' if stored else 'not stored':<12} {which:<12} {len(places):>6}"
                 print(f"{kept} {first:>7.3f} {five:>7.3f} {median(taken):>7.1f}", flush=True)
+
+
+def drawn(names: Sequence[str], total: int) -> Iterator[Article]:
+    """Yield articles of runs of words of the sets, so that these and the sets are about `total` articles.
+
+    An article has about as many words as an article of the sets. No two articles share a sentence.
+    """
+    words = [article.text.split() for name in names for article in _articles(name)]
+    random = Random(7)
+    for number in range(total - len(words)):
+        text = []
+        for _ in range(max(len(random.choice(words)) // RUN_WORDS, 1)):
+            other = random.choice(words)
+            start = random.randrange(max(len(other) - RUN_WORDS, 1))
+            text.append(" ".join(other[start : start + RUN_WORDS]))
+        yield Article(f"drawn-{number}", "\n".join(text))
 
 
 def measure_coverage(*, releases: bool) -> None:
@@ -171,6 +190,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--corpus", nargs="+", default=[OTHERS], help="sets among which originals are searched"
     )
+    parser.add_argument("--total", type=int, default=0, help="articles of the corpus (default: the sets)")
     parser.add_argument("--releases", action="store_true", help="measure coverage of press releases")
     return parser.parse_args()
 
