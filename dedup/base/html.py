@@ -37,7 +37,8 @@ _BLOCKS = (
 )
 _BLOCK = re.compile(_BLOCKS)
 _REAL_TAG = re.compile(
-    rf"</?(?:{_BLOCKS}|a(?=\s+[a-z]|>)|abbr|b|em|i|iframe|img|script|small|span|strong|style|sub|sup|u|video)"
+    rf"</?(?:{_BLOCKS}|a(?=\s+[a-z]|>)|abbr|audio|b|em|i|iframe|img|object|picture|script|small|span|strong|style|sub|sup|svg|u|"
+    r"video)"
     r"(?:\s[^<>]*)?/?>",
     re.I,
 )
@@ -49,6 +50,11 @@ _BLOCK_TAG = rf"(?i)</?(?:{_BLOCKS})(?:\s[^<>]*)?/?>"
 _INLINE_TAG = rf"(?i)</?(?:{_INLINES}|a(?=\s+[a-z]+\s*=|>))(?:\s[^<>]*)?/?>"
 # The `;` is required: `AT&T`, and `&copy` in a web address, are not entities.
 _ENTITY = r"&(?:[a-zA-Z][a-zA-Z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});"
+# Quantifiers are possessive, so that matching takes linear time.
+_WITHOUT_WORDS = re.compile(
+    rf"""(?:\s++|<!--(?:[^-]|-(?!->))*+-->|</?[a-z](?:[^<>"']|"[^"]*+"|'[^']*+')*+>|{_ENTITY})++""", re.I
+)
+"""Tags, comments and entities alone, as in a body of one picture."""
 # Prose about HTML may mention two tags. So two tags prove HTML only if the text begins with a tag.
 _TAGS_AT_START, _TAGS_ANYWHERE = 2, 3
 _SURROGATES = re.compile(
@@ -71,9 +77,9 @@ _SELF_CLOSING = frozenset(("p", "li", "td", "th", "tr", "dt", "dd", "option"))
 
 def looks_like_html(text: str) -> bool:
     """Return whether a text is a page or a fragment of HTML, not prose that mentions a tag."""
-    if "<" not in text:
+    if "<" not in text and "&" not in text:
         return False
-    if _DOCUMENT.match(text):
+    if _DOCUMENT.match(text) or _WITHOUT_WORDS.fullmatch(text):
         return True
     start = text[:LOOKED_AT_CHARACTERS]
     tags = list(islice(_REAL_TAG.finditer(start), _TAGS_ANYWHERE))

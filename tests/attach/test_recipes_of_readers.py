@@ -112,6 +112,8 @@ def test_miniflux_shows_each_text_to_each_user_once(begin: Begin) -> None:
     hers = [storm, fetch(BLOG, "Trams", page(2), 30)]
     hers += [fetch(FORUM, title, "<a href='u'>Comments</a>", 31) for title in ("Ask", "Show")]
     hers += [fetch(WIRE, "Picture", None, 33)]
+    alt = "The ferry leaves the harbour of Port Marlow in the rain, seen from the pier at dawn"
+    hers += [fetch(WIRE, f"Ferry {i}", f"<img src='{i}.jpg' alt='{alt}' title='{alt}'>", 34) for i in (1, 2)]
     his = [fetch(BOBS_WIRE, "Storm", page(1), 10), fetch(BOBS_WIRE, "Trams", page(2, "site"), 5)]
     trial.start()
     assert (unread(ANN), unread(BOB)) == (hers, his)

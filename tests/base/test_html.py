@@ -40,6 +40,16 @@ PAGE = (
         "Words first.<br><br/>Then others.<br />More.",
         "The mayor <b>said</b> so <a href='x'>here</a>.",
         "<P>LOUD</P>",
+        "<img src='a.jpg' alt='Rain > sun in Brig'>",
+        "<picture><source srcset='a.webp'/>\n<img src='a.jpg'></picture>",
+        "<audio src='a.mp3'>No sound here.</audio>",
+        "<svg viewBox='0 0 9 9'><path d='M0 0'/></svg>",
+        "<embed src='a'>",
+        "<iframe src='https://a.example'>",
+        " <br/> ",
+        "<hr>",
+        "&nbsp;&#160;",
+        "<!-- gone - for now -->",
     ],
 )
 def test_what_looks_like_html(text: str) -> None:
@@ -62,6 +72,11 @@ def test_what_looks_like_html(text: str) -> None:
         "<3 <3 <3",
         "<<<>>>",
         "<item><name>xml</name></item>",
+        "<img> shows a picture",
+        "AT&T",
+        "&nbsp; is a space",
+        "<!-- never ends",
+        "<a 'b>",
     ],
 )
 def test_what_does_not_look_like_html(text: str) -> None:
