@@ -277,12 +277,16 @@ def are_known(cursor: Cursor) -> bool:
 
 
 def find(cursor: Cursor, name: str) -> Attachment:
-    """Return an attachment by its own name or, if its table is attached only once, by the table's name."""
+    """Return an attachment by its own name or, if its table is attached only once, by the table's name.
+
+    The table's name can be quoted as in SQL, because `attach` needs the quotes if it has capitals.
+    """
     everything = attachments(cursor)
     for attachment in everything:
         if attachment.name == name:
             return attachment
-    fitting = [a for a in everything if name in (a.table, f"{a.schema}.{a.table}")]
+    spelled = {name, name.replace('"', "")}
+    fitting = [a for a in everything if spelled & {a.table, f"{a.schema}.{a.table}"}]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:

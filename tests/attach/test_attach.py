@@ -547,6 +547,22 @@ def test_hostile_names(database: Database, owner: Owner, name: str) -> None:
         owner.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(schema))
 
 
+def test_a_table_is_detached_by_the_quoted_name_with_which_it_was_attached(
+    database: Database, owner: Owner
+) -> None:
+    owner.execute('CREATE TABLE public."My.News" (id integer PRIMARY KEY, text text)')
+    door = deduplicator(database).attachments
+    try:
+        door.attach('public."My.News"', keys=["id"], columns={"text": "text"})
+        door.detach('public."My.News"')
+        door.attach('"My.News"', keys=["id"], columns={"text": "text"})
+        door.detach('"My.News"')
+    finally:
+        owner.execute('DROP TABLE public."My.News"')
+    with pytest.raises(InputError, match="no table is attached"):
+        door.detach('"My.News"')
+
+
 DESCRIBED = """
     SELECT 'column', a.attrelid::regclass::text, a.attname, format_type(a.atttypid, a.atttypmod)
     FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
