@@ -83,7 +83,7 @@ class Trial:
         return str(found)
 
     def _type(self, line: str, user: str) -> None:
-        match shlex.split(line):
+        match shlex.split(line, comments=True):
             case ["export", address]:
                 assert address.startswith(f"{URL_VARIABLE}=postgresql://")
             case ["psql", "$DEDUP_DATABASE_URL", "-c", statement]:
