@@ -17,7 +17,7 @@ SCHEMA = "newsroom"
 NEWS = (
     "id bigint PRIMARY KEY, body text, headline text, day timestamptz, outlet text, lang text, clicks integer"
 )
-"""Columns of a table as newsrooms have it."""
+"""Columns of a table of articles as newsrooms have it."""
 
 COLUMNS = {
     "text": "body",
@@ -30,7 +30,7 @@ COLUMNS = {
 
 @contextmanager
 def owned(database: Database) -> Iterator[psycopg.Connection[Any]]:
-    """The connection of an owner of tables, with an empty schema of that name; all of it goes at the end."""
+    """Yield a connection that owns an empty schema `SCHEMA`; remove the schema and its tables at the end."""
     with psycopg.connect(database.url, autocommit=True) as connection:
         connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(SCHEMA)))
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(SCHEMA)))
@@ -48,14 +48,14 @@ def owned(database: Database) -> Iterator[psycopg.Connection[Any]]:
 
 
 def news(connection: psycopg.Connection[Any], name: str = "news", kind: str = NEWS) -> None:
-    """Make a table."""
+    """Make a table with the columns of `NEWS`, or with other columns."""
     connection.execute(sql.SQL("CREATE TABLE {} ({})").format(sql.Identifier(name), sql.SQL(kind)))
 
 
 def put(
     connection: psycopg.Connection[Any], key: Any, codes: list[Code], minute: float, name: str = "news"
 ) -> None:
-    """Insert a row into a table of `NEWS`."""
+    """Insert a row into a table with the columns of `NEWS`."""
     connection.execute(
         sql.SQL("INSERT INTO {} (id, body, day) VALUES (%s, %s, %s)").format(sql.Identifier(name)),
         [key, text(codes), at(minute)],
@@ -63,13 +63,13 @@ def put(
 
 
 def attach(database: Database, name: str = "news", **given: Any) -> list[str]:
-    """Attach a table of `NEWS`; returns the statements."""
+    """Attach a table with the columns of `NEWS`; return the statements."""
     options: dict[str, Any] = {"keys": ["id"], "columns": COLUMNS, **given}
     return deduplicator(database).attachments.attach(f"{SCHEMA}.{name}", **options).statements
 
 
 def right(database: Database) -> Answer:
-    """Settle; return the marks, checked against the oracle and a corpus that stores the articles itself."""
+    """Settle the corpus, check that no change waits, and return the marks, checked against the oracle."""
     settle(database)
     found = assert_right(database)
     with database.transaction() as cursor:
@@ -79,5 +79,5 @@ def right(database: Database) -> Answer:
 
 
 def marks(database: Database) -> dict[str, tuple[Any, ...]]:
-    """The marks by source_id."""
+    """Return the marks by source_id."""
     return dict(answer(database).marks)

@@ -1,10 +1,13 @@
 """Shared fixtures: a Postgres server, an empty corpus per test, and Hypothesis profiles.
 
-The server is the one of DEDUP_TEST_DATABASE_URL (PostgreSQL 14 or newer; its user may create databases),
-or an embedded one in a folder of its own. Tiny corpora, and the oracle's answer for them, are made by
-`corpora.py`.
+DEDUP_TEST_DATABASE_URL names the server (PostgreSQL 14 or newer; its user may create databases). Without it,
+an
+embedded server starts in a folder for the tests. `corpora.py` makes tiny corpora and the oracle's answers to
+them.
 
-With DEDUP_TEST_SCHEMA=wires corpora are in that schema, and what tests say of `dedup.` is said of it.
+With DEDUP_TEST_SCHEMA=wires, corpora are in the schema `wires`, and statements of tests that name `dedup.`
+are sent
+with that name.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from tests import long
 
 TEST_URL_VARIABLE = "DEDUP_TEST_DATABASE_URL"
 
-# The configuration of the user who runs the tests must not matter.
+# Ignore the configuration of the user who runs the tests.
 os.environ[config.CONFIG_VARIABLE] = os.devnull
 os.environ.pop(config.SECRET_VARIABLE, None)
 os.environ.pop(VARIABLE, None)
@@ -50,10 +53,11 @@ if TEST_SCHEMA := os.environ.get("DEDUP_TEST_SCHEMA"):
 
     psycopg.connect = _connect_rendering
 
-# A busy machine must not make a verdict late, unless a test is about that. Processes of tests inherit it.
+# Give the hook 20 s, so that a busy machine makes no verdict late, unless a test is about that. Processes
+# that tests start inherit the value.
 os.environ.setdefault("DEDUP_TIMEOUT_HOOK", "20")
 
-# The machines that run this are shared and noisy, and a database is slower than Hypothesis expects.
+# The machines that run the tests are shared and noisy, and a database is slower than Hypothesis expects.
 _COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("default", _COMMON, derandomize=True, database=None, stateful_step_count=25)
 settings.register_profile("thorough", _COMMON, max_examples=1_000, stateful_step_count=60)
@@ -62,7 +66,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 @pytest.hookimpl(tryfirst=True)  # runs before pytest leaves out tests by their markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave most cases of tests with `one_in` to the torture tests, and mark long tests that are not due."""
+    """Leave most cases of tests with `one_in` to the torture tests; mark long tests that are not due."""
     cases: Counter[str] = Counter()
     for item in items:
         if (about := item.get_closest_marker("long")) and not long.is_due(about.args, item.path):
@@ -77,12 +81,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def is_there(extra: str) -> bool:
-    """Return whether an extra was not removed from the package."""
+    """Return whether the package contains an extra."""
     return (Path(plugins.__file__).parents[1] / "extras" / extra).is_dir()
 
 
 class Told(Protocol):
-    """Takes the report of a long test."""
+    """A function that takes the report of a long test."""
 
     def __call__(self, promises: str, trials: str, faults: str) -> None: ...
 
@@ -101,7 +105,7 @@ def told(record_property: Callable[[str, object], None]) -> Told:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of real news beside the checkout; skips where it is absent."""
+    """Return the folder of real news beside the checkout; skip the test if the folder is missing."""
     folder = Path(__file__).parents[2] / "shared" / "data"
     if not folder.is_dir():
         pytest.skip(f"needs real news in {folder}")
@@ -110,12 +114,13 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def server_url() -> Iterator[str]:
-    """A database on the test server, in libpq form; tests create their own beside it."""
+    """Yield the address of a database on the test server; tests make their own databases beside it."""
     given = os.environ.get(TEST_URL_VARIABLE)
     if given:
         yield conninfo(given)
         return
-    # Not tmp_path: pytest closes its folders again at every run, also to the servers of root's tests.
+    # Do not use tmp_path: pytest closes its folders to other users, and under root the server is another
+    # user.
     home = Path(tempfile.mkdtemp(prefix="dedup-test-"))
     home.chmod(0o711)  # the pooler runs as the user of the server
     try:
@@ -139,20 +144,21 @@ class ProcessUser(TypedDict, total=False):
 
 
 class Server:
-    """Makes databases on the test server and removes them at the end."""
+    """A maker of databases on the test server; it removes them at the end."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self._made: list[str] = []
 
     def address(self, name: str) -> str:
-        """The connection string of a database of this server."""
+        """Return the connection string of a database of this server."""
         return make_conninfo(self.url, dbname=name)
 
     def create(self, name: str, template: str = "template0") -> str:
-        """A new database, dropped at the end of the test session; returns its connection string.
+        """Make a database that is dropped at the end of the test session; return its connection string.
 
-        One of the name is dropped: tests of a module may come in two parts, with its fixtures made for each.
+        A database of the same name is dropped first: the tests of a module may run in two parts, each with
+        new fixtures.
         """
         name = f"{name}_{os.getpid()}"
         if name in self._made:
@@ -168,7 +174,7 @@ class Server:
         return self.address(name)
 
     def drop(self, name: str) -> None:
-        """Drop a database that `create` made, by the name it was given."""
+        """Drop a database that `create` made under this name."""
         self._made.remove(f"{name}_{os.getpid()}")
         self._drop(f"{name}_{os.getpid()}")
 
@@ -185,7 +191,7 @@ class Server:
 
 @pytest.fixture(scope="session")
 def server(server_url: str) -> Iterator[Server]:
-    """The test server."""
+    """Yield the test server."""
     found = Server(server_url)
     yield found
     found.close()
@@ -193,7 +199,7 @@ def server(server_url: str) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def corpus_url(server: Server) -> str:
-    """A database with the schema, shared by all tests: take `database` to find it empty."""
+    """Return the address of a database with the schema; all tests share it, and `database` empties it."""
     url = server.create("dedup_test")
     database = Database(url)
     opening.initialize(database)
@@ -203,7 +209,7 @@ def corpus_url(server: Server) -> str:
 
 @pytest.fixture
 def database(corpus_url: str) -> Iterator[Database]:
-    """An empty corpus with the default settings."""
+    """Yield an empty corpus with the default settings."""
     database = Database(corpus_url)
     empty(database)
     yield database
@@ -211,7 +217,7 @@ def database(corpus_url: str) -> Iterator[Database]:
 
 
 def empty(database: Database) -> None:
-    """Remove everything from a corpus: 10 ms. To delete from small tables is quicker than TRUNCATE."""
+    """Remove everything from a corpus, in 10 ms: deleting from small tables is quicker than TRUNCATE."""
     with database.transaction(settling=True) as cursor:
         cursor.execute("SET LOCAL synchronous_commit = off")
         cursor.execute(

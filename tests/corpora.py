@@ -1,8 +1,11 @@
-"""Tiny corpora for tests: made-up texts with known likeness, and the oracle's answer to them.
+"""Tiny corpora for tests: made-up texts of known similarity, and the oracle's answer to them.
 
-A text is a list of sentence codes. Sentences are numbered; a code is a number with a variant, which
-changes one word: another sentence to the sentence channel, nearly the same shingles to the signature
-channel. `answer` reads what a database holds, `expected` what it should hold, by the brute-force oracle.
+A text is a list of sentence codes. Sentences are numbered; a code is a number with a variant. A variant
+changes one
+word: the sentence is another one when sentences are compared, but keeps nearly all its shingles when
+signatures are
+compared. `answer` reads the content of a database; `expected` computes the right content with the brute-force
+oracle.
 """
 
 from __future__ import annotations
@@ -45,19 +48,19 @@ START = datetime(2024, 3, 1, tzinfo=UTC)
 
 VARIANTS = 4
 PLAIN = 1_000_000
-"""Sentences with numbers from here on have no shingle, and are too short to count."""
+"""Sentences from this number on have no shingle, and are too short to count."""
 
 Code = int
 
 
 def code(number: int, variant: int = 0) -> Code:
-    """The code of a variant of a sentence."""
+    """Return the code of a variant of a sentence."""
     return number * VARIANTS + variant
 
 
 @lru_cache(maxsize=100_000)
 def sentence(given: Code) -> str:
-    """The words of a sentence: five shingles, of which a variant changes one."""
+    """Return the words of a sentence, which has five shingles; a variant changes one of them."""
     number, variant = divmod(given, VARIANTS)
     rng = random.Random(number)
 
@@ -74,42 +77,45 @@ def sentence(given: Code) -> str:
 
 
 def text(codes: Iterable[Code]) -> str:
-    """An article of these sentences, each a paragraph."""
+    """Return the text of these sentences, each in a separate paragraph."""
     return "\n\n".join(sentence(c) for c in codes)
 
 
 def misread(given: str, every: int, seed: int = 1) -> str:
-    """Return a text as a machine misreads it: one letter in `every` becomes another, two letters, or none."""
+    """Return a text as a machine misreads it: one letter in `every` becomes another letter, two, or none."""
     rng = random.Random(seed)
     wrong = ("e", "c", "rn", "ii", "")
     return "".join(rng.choice(wrong) if c.isalpha() and rng.random() * every < 1 else c for c in given)
 
 
 def window(start: int, length: int, ring: int = 14) -> list[Code]:
-    """Consecutive sentences of a ring. Of 6 sentences, windows at distance 1 are duplicates (5/7), at 2
-    and 3 similar (4/8 and 3/9), beyond neither."""
+    """Return consecutive sentences of a ring.
+
+    Windows of 6 sentences are duplicates at distance 1 (5/7), similar at 2 and 3 (4/8 and 3/9), else
+    unrelated.
+    """
     return [code((start + i) % ring) for i in range(length)]
 
 
 def sentence_hash(given: Code, scope: str | None = None) -> int:
-    """The hash under which a sentence is counted among the articles of a scope."""
+    """Return the hash by which a sentence is counted among the articles of a scope."""
     found = Hasher().words(words(sentence(given)))
     return found if scope is None else found ^ Hasher().scope(scope)
 
 
 def at(minute: float) -> datetime:
-    """A time so many minutes after `START`."""
+    """Return the time `minute` minutes after `START`."""
     return START + timedelta(minutes=minute)
 
 
 def article(source_id: str, codes: Iterable[Code], minute: float | None = 0, **fields: Any) -> Article:
-    """An article of these sentences, published at a minute."""
+    """Make an article of these sentences, published at a minute."""
     when = None if minute is None else at(minute)
     return Article(source_id, text(codes), published_at=when, **fields)
 
 
 class AnyDatabase(Protocol):
-    """The method of `Database` that these helpers use."""
+    """The one method of `Database` that these helpers use."""
 
     def transaction(self, *, settling: bool = False) -> Any: ...
 
@@ -119,9 +125,10 @@ class Answer:
     """The marks, pairs and common sentences of a corpus, by source_id.
 
     Attributes:
-        marks: source_id to (status, duplicate_of, score, reason).
-        pairs: (later, earlier) to (relation, rule, score, sentence_jaccard, signature_jaccard, containment).
-        common: sentence hash to effective stories.
+        marks: for a source_id, (status, duplicate_of, score, reason).
+        pairs: for (later, earlier), (relation, rule, score, sentence_jaccard, signature_jaccard,
+            containment).
+        common: for a sentence hash, the number of effective stories.
     """
 
     marks: dict[str, tuple[str, str | None, float | None, str | None]] = field(default_factory=dict)
@@ -129,7 +136,7 @@ class Answer:
     common: dict[int, float] = field(default_factory=dict)
 
     def status(self) -> dict[str, str]:
-        """source_id to status, with the original after a colon."""
+        """Return the status of each source_id; the original of a duplicate follows after a colon."""
         return {name: f"{m[0]}:{m[1]}" if m[1] else m[0] for name, m in self.marks.items()}
 
 
@@ -161,7 +168,7 @@ def fingerprint(
     title: str | None = None,
     scope: str | None = None,
 ) -> Fingerprint | str:
-    """Make the fingerprint of a text, or the reason for its refusal. Ignores trained sentence parameters."""
+    """Return the fingerprint of a text, made without trained parameters, or the reason why it has none."""
     try:
         return _fingerprinter(settings).fingerprint(body, language, title, scope)
     except UnreadableError as error:
@@ -171,10 +178,10 @@ def fingerprint(
 def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answer:
     """Return the oracle's answer for the articles, settings, pins and horizon in the database.
 
-    Articles before the horizon hold what they hold: it is checked that they are archived, and the others not.
+    Articles before the horizon may hold any mark; check only that they are archived and that no others are.
 
     Args:
-        common: the common sentences; None counts them.
+        common: hashes of the common sentences; if None, the oracle counts them.
     """
     with database.transaction() as cursor:
         settings = rulebooks.load_settings(cursor)
@@ -198,7 +205,7 @@ def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answ
             assert archived or isinstance(fingerprint(settings, body, language, title), str), source_id
             outside.add(source_id)
             continue
-        assert not archived, f"{source_id} is inside"
+        assert not archived, f"{source_id} is inside the window but archived"
         made = fingerprint(settings, body, language, title, scope)
         if isinstance(made, str):
             found.marks[source_id] = ("failed", None, None, made)
@@ -240,7 +247,7 @@ def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answ
 
 
 def make_function(settings: Settings, _models: object) -> FingerprintFunction:
-    """Fingerprints texts as `pool.make_function` does, but the same text only once in a test session."""
+    """Make fingerprints as `pool.make_function` does, but of the same text only once in a test session."""
 
     def function(task: TextTask) -> Fingerprint | str:
         return fingerprint(settings, task.text, task.language, task.title, task.scope)
@@ -276,7 +283,7 @@ def _as_arrays(settings: Settings, made: Fingerprint | str) -> Fingerprints:
 
 
 def settle(database: Database, **options: Any) -> BackfillReport:
-    """A backfill in this process."""
+    """Run a backfill in this process."""
     return backfill(database, workers=0, factory=make_function, **options)
 
 
@@ -301,7 +308,7 @@ def archived(database: Database) -> set[str]:
 
 
 def stored(database: Database) -> dict[str, str]:
-    """The texts of all articles, by source_id."""
+    """Return the texts of all articles, by source_id."""
     return dict(rows(database, "SELECT source_id, text FROM dedup.article"))
 
 
@@ -312,7 +319,7 @@ def blocked(database: Database) -> bool:
 
 
 def assert_right(database: AnyDatabase) -> Answer:
-    """Check a corpus after a backfill against the oracle, and return its answer."""
+    """Check a corpus after a backfill against the oracle; return the marks, pairs and common sentences."""
     found, wanted = answer(database), expected(database)
     assert_equal(found, wanted)
     assert_best_match(database)
@@ -320,8 +327,10 @@ def assert_right(database: AnyDatabase) -> Answer:
 
 
 def assert_best_match(database: AnyDatabase) -> None:
-    """Check a settled corpus: exactly the pairs whose later article is the best match of the earlier one
-    are flagged."""
+    """Check that a settled corpus has the right flags of best matches.
+
+    A pair is flagged if its later article is the best match of the earlier article.
+    """
     with database.transaction() as cursor:
         settings = rulebooks.load_settings(cursor)
         rows = cursor.execute("""
@@ -345,7 +354,7 @@ def assert_best_match(database: AnyDatabase) -> None:
 def assert_consistent(database: AnyDatabase) -> None:
     """Check a settled corpus: marks and pairs equal the oracle's for the stored common sentences.
 
-    While articles are being divided by a new horizon, nothing is promised of those that have to go.
+    Nothing is checked while a new horizon still divides the articles.
     """
     if not divided(database):
         return
@@ -364,7 +373,7 @@ def divided(database: AnyDatabase) -> bool:
 
 
 def left_to_archive(database: AnyDatabase) -> set[str]:
-    """Return the source_ids of the articles that the next backfill archives; nobody settles them."""
+    """Return the source_ids of the articles that the next backfill archives without settling them."""
     with database.transaction() as cursor:
         settings = rulebooks.load_settings(cursor)
         ids = window_of.find_not_archived_outside(cursor, settings)
@@ -373,7 +382,7 @@ def left_to_archive(database: AnyDatabase) -> set[str]:
 
 
 def assert_equal(found: Answer, wanted: Answer) -> None:
-    """Two answers are the same; if not, say where they differ."""
+    """Check that two answers are equal; if not, say where they differ."""
     if found == wanted:
         return
     lines = []
@@ -386,7 +395,7 @@ def assert_equal(found: Answer, wanted: Answer) -> None:
 
 
 def assert_counted(database: AnyDatabase) -> None:
-    """Check, after a backfill, that the kept counts equal a full count of the frequent sentences."""
+    """Check after a backfill that the stored counts equal a full count of the frequent sentences."""
     with database.transaction() as cursor:
         settings = rulebooks.load_settings(cursor)
         kept = cursor.execute("SELECT sentence_hash, carriers, pairs FROM dedup.sentence_count").fetchall()
@@ -410,7 +419,7 @@ def load(database: AnyDatabase, *given: Article) -> articles.LoadCounts:
 
 
 def fingerprint_waiting(cursor: Cursor, limit: int = 1_000) -> int:
-    """Fingerprint some articles that wait for it; returns how many. The caller holds the settle lock."""
+    """Fingerprint some waiting articles and return their number; the caller holds the settle lock."""
     settings = rulebooks.load_settings(cursor)
     chunk = fingerprints.waiting_page(cursor, None, limit).articles
     tasks = [task for task, _ in fingerprints.waiting_texts(cursor, chunk, settings.text_max_characters)]
@@ -421,39 +430,39 @@ def fingerprint_waiting(cursor: Cursor, limit: int = 1_000) -> int:
 
 
 def settle_waiting(cursor: Cursor, limit: int, max_work: int = MAX_WORK) -> int:
-    """Settle some unsettled articles; returns how many. The caller holds the settle lock."""
+    """Settle some unsettled articles and return their number; the caller holds the settle lock."""
     return len(settling.settle(cursor, rulebooks.load_settings(cursor), limit=limit, max_work=max_work).ids)
 
 
 def unsettled(database: AnyDatabase) -> set[str]:
-    """The source_ids of the articles that are pending or stale."""
+    """Return the source_ids of the articles that are pending or stale."""
     with database.transaction() as cursor:
         rows = cursor.execute("SELECT source_id FROM dedup.marked_article WHERE status = 'pending' OR stale")
         return {row[0] for row in rows.fetchall()}
 
 
 def change_settings(database: AnyDatabase, **values: Any) -> Settings:
-    """Change settings of the corpus, for the next backfill to adopt; None goes back to the default."""
+    """Change settings of the corpus, which the next backfill adopts; None restores a default."""
     with database.transaction(settling=True) as cursor:
         return rulebooks.change_settings(cursor, values)
 
 
 class _Borrowed(Deduplicator):
-    """A door that leaves the database open for its lender."""
+    """A deduplicator that leaves the database open, because another object closes it."""
 
     def close(self) -> None:
         pass
 
 
 def deduplicator(database: Any) -> Deduplicator:
-    """The library's door to a corpus that is open already."""
+    """Return a deduplicator for a database that is open already."""
     made = _Borrowed.__new__(_Borrowed)
     made._database, made._submissions = database, Submissions(database)
     return made
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    """Wait for a condition; raises TimeoutError if it does not come true."""
+    """Wait for a condition; raise TimeoutError if it does not come true in time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

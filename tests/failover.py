@@ -1,4 +1,4 @@
-"""A database that may only be read for a moment, as while another server takes over."""
+"""A database that is read-only for a moment, as while another server takes over."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WRITING = "-c default_transaction_read_only=off"
 
 @contextmanager
 def read_only(url: str) -> Iterator[None]:
-    """Have new sessions of a database only read; the sessions there are end, now and afterwards."""
+    """Make new sessions of a database read-only within the block; end other sessions before and after it."""
     url = conninfo(url)
     name = sql.Identifier(str(conninfo_to_dict(url)["dbname"]))
     setting = sql.SQL("ALTER DATABASE {} SET default_transaction_read_only = on").format(name)

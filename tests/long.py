@@ -1,9 +1,10 @@
 """Long tests: the default suite skips them unless their subject changed; `scripts/test --all` runs all.
 
-A test function or case marked `long("dedup/text")` is about the files of that folder, about its own file,
-and about what tests share: all that is no test.
-`long.json` has their digests at the last whole run; with other digests the test is one of the default suite.
-`python -m tests.long` records.
+A test marked `long("dedup/text")` depends on the files of that folder, on its own file, and on the shared
+files of the
+tests: fixtures, helpers and expected answers. `long.json` has digests of all these files from the last run of
+all
+tests. If a digest differs, the default suite runs the test. `python -m tests.long` records the digests.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 RECORD = Path(__file__).with_name("long.json")
 COMPILED = (".pyc", ".so")
 SHARED = "tests"
-"""Stands for the files in that folder that are no tests: fixtures, helpers, expected answers."""
+"""Name for the files in that folder that are no tests: fixtures, helpers, expected answers."""
 
 
 @cache
@@ -38,14 +39,14 @@ def digest(name: str) -> str:
 
 @cache
 def recorded() -> dict[str, str]:
-    """The digests of the last whole run."""
+    """Return the digests of the last run of all tests."""
     if not RECORD.exists():
         return {}
     return dict(json.loads(RECORD.read_text("utf-8")))
 
 
 def is_due(names: tuple[str, ...], test: Path) -> bool:
-    """Return whether a test is due: the test, or a file or folder that it names, has changed."""
+    """Return whether a test is due: its file, a shared file or something that it names has changed."""
     return any(recorded().get(name) != digest(name) for name in (*names, SHARED, str(test.relative_to(ROOT))))
 
 

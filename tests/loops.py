@@ -1,4 +1,4 @@
-"""Loops over many small cases in one test: collecting and reporting a case costs more than running it."""
+"""Loops over many small cases in one test, since pytest takes longer to report a case than to run it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Test = Callable[..., None]
 
 
 def each(name: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Test], Test]:
-    """Run a test for every case, instead of `parametrize`. All failed cases are reported, with their cases.
+    """Run a test for every case, instead of `parametrize`, and report all failed cases.
 
-    Fixtures are shared by the cases.
+    The cases share the fixtures.
     """
     found = list(cases)
     names = (name,) if isinstance(name, str) else name

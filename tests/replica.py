@@ -1,4 +1,4 @@
-"""A copy of the marks: a reader of `changes` that stores each mark, and is compared with the table."""
+"""A copy of the marks: a reader of `changes` stores each mark, and tests compare the copy with the table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PENDING: Mark = ("pending", None, None, None)
 
 @contextmanager
 def journal(database: Database) -> Iterator[None]:
-    """The journal of marks is kept as long as this lasts."""
+    """Keep the journal of marks within the block."""
     with Operation(database.url, schema=database.schema) as owner:
         owner.start_journal()
         try:
@@ -29,7 +29,10 @@ def journal(database: Database) -> Iterator[None]:
 
 
 def place(change: MarkChange) -> tuple[int, int]:
-    """Position and article of a change: what its cursor has between the first dots. Readers need not know."""
+    """Return the position and the article of a change, which are parts of its cursor.
+
+    Readers need not know the parts of a cursor.
+    """
     _, position, number, *_ = change.cursor.split(".")
     return int(position), int(number)
 
@@ -46,7 +49,7 @@ class Asks(Protocol):
 
 
 class Replica:
-    """A reader, and the marks that it has read."""
+    """A reader with the marks that it has read."""
 
     def __init__(self, database: AnyDatabase) -> None:
         self.database = database

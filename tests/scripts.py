@@ -1,4 +1,4 @@
-"""The programs of `scripts/`, which is no package, as modules."""
+"""Import of the programs of `scripts/`, which is no package, as modules."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ FOLDER = Path(__file__).parents[1] / "scripts"
 
 
 def script(name: str) -> ModuleType:
-    """The program of a file in that folder."""
+    """Return a program of `scripts/` as a module."""
     file = FOLDER / name
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
-    sys.modules[file.stem] = module  # where its dataclasses look for their module
+    sys.modules[file.stem] = module  # the module's dataclasses look it up there
     spec.loader.exec_module(module)
     return module

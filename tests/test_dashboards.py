@@ -1,4 +1,4 @@
-"""The examples for analysts run on the demonstration: SQL of dashboards and the notebook."""
+"""The examples for analysts, SQL of dashboards and a notebook, run on the demonstration."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECONDS = {"h": 3_600, "d": 86_400}
 
 @pytest.fixture(scope="module")
 def newsroom(server: Server) -> Iterator[str]:
-    """The address of a corpus with the demonstration, settled; tests only read it."""
+    """Yield the address of a settled corpus with the demonstration, which tests only read."""
     url = server.create("dedup_dashboards")
     Deduplicator.initialize(url)
     with Deduplicator(url) as dd:
@@ -48,7 +48,7 @@ def empty(server: Server) -> Iterator[str]:
 
 
 def expanded(query: str) -> str:
-    """A query as Grafana sends it: https://grafana.com/docs/grafana/latest/datasources/postgres/."""
+    """Return a query as Grafana sends it: https://grafana.com/docs/grafana/latest/datasources/postgres/."""
     query = re.sub(
         r"\$__timeFilter\((\w+)\)", r"\1 BETWEEN '2026-03-01T00:00:00Z' AND '2026-04-01T00:00:00Z'", query
     )
@@ -84,7 +84,7 @@ def test_a_dashboard_can_ask_it(newsroom: str, path: Path) -> None:
     names, rows = asked(newsroom, expanded(query))
     assert rows
     assert all(value is not None for value in rows[0])
-    # The statement as Superset and Metabase send it.
+    # Run the statement as Superset and Metabase send it, too.
     asked(newsroom, f"SELECT * FROM (\n{expanded(query)}\n) AS dataset LIMIT 5")
     if "$__timeGroupAlias" in query:
         assert names[0] == "time"
@@ -107,7 +107,7 @@ def test_the_queries_agree_with_the_marks(newsroom: str) -> None:
 
 
 def run_cell(source: str, names: dict[str, Any]) -> Any:
-    """Run a cell as a notebook does; returns the value of its last line."""
+    """Run a cell as a notebook does; return the value of its last line."""
     *body, last = ast.parse(source).body
     shown = last if isinstance(last, ast.Expr) else None
     exec(compile(ast.Module(body if shown else [*body, last], []), "<cell>", "exec"), names)
@@ -116,7 +116,7 @@ def run_cell(source: str, names: dict[str, Any]) -> Any:
 
 @pytest.fixture
 def charts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The titles of the charts that were drawn; drawn they are, to the last pixel."""
+    """Return the list to which each drawn chart adds its title; charts are drawn completely."""
     monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path))
     monkeypatch.setenv("MPLBACKEND", "Agg")
     import matplotlib.pyplot as plt
@@ -141,7 +141,9 @@ def run_notebook() -> tuple[list[Any], dict[str, Any]]:
     cells = found["cells"]
     assert len({cell["id"] for cell in cells}) == len(cells)
     code = [cell for cell in cells if cell["cell_type"] == "code"]
-    assert not [cell for cell in code if cell["outputs"] or cell["execution_count"]], "kept without output"
+    assert not [cell for cell in code if cell["outputs"] or cell["execution_count"]], (
+        "the notebook must be stored without output"
+    )
     names: dict[str, Any] = {}
     return [run_cell("".join(cell["source"]), names) for cell in code], names
 
@@ -192,7 +194,7 @@ def test_the_notebook_runs_on_an_empty_corpus(
 def test_the_notebook_runs_on_a_corpus_of_another_schema(
     empty: str, charts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The corpus has one outlet, whose name looks like a formula, hardly any dates, and one wrong date."""
+    """The corpus has one outlet with a name like a formula, hardly any dates, and one wrong date."""
     text = "The council of the harbour town votes for ferries by night. They sail from May on. " * 3
     articles = [Article(f"a{n}", text=text) for n in range(3)]
     articles.append(Article("b", text=text, publication="$a_{b$", published_at="1700-01-01"))

@@ -1,6 +1,6 @@
-"""The image and the services of docs/examples/docker/ name what there is; no Docker is needed to see that.
+"""The image and the services of docs/examples/docker/ name existing files and commands; no Docker is needed.
 
-That the lines which build really build is one of the torture tests: they ask the index.
+A torture test runs the lines that build the image, because they need the package index.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OURS = {name: service for name, service in SERVICES.items() if name != "postgres
 
 
 def stages() -> list[list[tuple[str, str]]]:
-    """The instructions of each stage, with their arguments."""
+    """Return the instructions of each stage, with their arguments."""
     lines = (FOLDER / "Dockerfile").read_text("utf-8").splitlines()
     words = [line.split(" ", 1) for line in lines if line and not line.startswith("#")]
     found: list[list[tuple[str, str]]] = []
@@ -75,7 +75,9 @@ def test_nothing_else_of_the_checkout_is_sent_to_the_builder() -> None:
 
 def test_the_image_is_of_two_stages_and_no_root() -> None:
     build, image = stages()
-    assert build[0][1].removesuffix(" AS build") == image[0][1], "the environment is moved with its Python"
+    assert build[0][1].removesuffix(" AS build") == image[0][1], (
+        "both stages need the same Python for the copied environment"
+    )
     assert re.fullmatch(r"python:3\.\d+-slim-\w+", image[0][1])
     assert ("COPY", "--from=build /opt/dedup /opt/dedup") in image
     (user,) = [arguments for name, arguments in image if name == "USER"]
@@ -110,7 +112,9 @@ def test_the_services_wait_for_what_they_need() -> None:
         for needed, condition in service.get("depends_on", {}).items():
             how = "service_healthy" if needed == "postgres" else "service_completed_successfully"
             assert condition == {"condition": how}, name
-            assert ("restart" in SERVICES[needed]) == (needed == "postgres"), "what ends is not restarted"
+            assert ("restart" in SERVICES[needed]) == (needed == "postgres"), (
+                "a service that ends is not restarted"
+            )
     assert SERVICES["postgres"]["healthcheck"]["test"][1] == "pg_isready"
     assert SERVICES["worker"]["healthcheck"]["test"] == ["CMD", "dedup", "status", "--check"]
 
@@ -149,7 +153,7 @@ def test_the_compose_file_and_the_dockerfile_find_each_other() -> None:
 
 @pytest.mark.torture
 def test_the_lines_that_build_make_a_dedup_that_runs(tmp_path: Path) -> None:
-    # Asks the index. What Docker would do, with other folders and this Python.
+    # This needs the package index. Do what Docker would do, with other folders and this Python.
     build, programs = tmp_path / "build", tmp_path / "programs"
     build.mkdir()
     subprocess.run([sys.executable, "-m", "venv", programs], check=True, timeout=120)

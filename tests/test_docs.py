@@ -48,7 +48,7 @@ def agrees(shown: str, default: object) -> bool:
 
 
 def table_rows(page: str, header: str) -> list[list[str]]:
-    """The rows of every table whose first header begins with a word."""
+    """Return the rows of every table with a first header that begins with `header`."""
     found, inside = [], False
     for line in page.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.startswith("|") else []

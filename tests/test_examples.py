@@ -32,7 +32,7 @@ def manifests() -> list[dict[str, Any]]:
 
 
 def pod(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The template of the pods that a manifest makes."""
+    """Return the template of the pods that a manifest makes."""
     spec: dict[str, Any] = manifest["spec"]
     if manifest["kind"] == "CronJob":
         spec = spec["jobTemplate"]["spec"]
@@ -93,7 +93,7 @@ def test_endless_services_tell_systemd_that_they_work(name: str) -> None:
     assert (service["Type"], service["NotifyAccess"], service["Restart"]) == ("notify", "main", "on-failure")
     minutes = int(service["WatchdogSec"].removesuffix("min"))
     if name == "dedup-worker.service":
-        assert minutes * 60 > Timeouts().statement, "the loop may wait for one statement"
+        assert minutes * 60 > Timeouts().statement, "the watchdog must allow the wait for one statement"
 
 
 def test_every_way_of_installing_leads_to_the_path_of_the_units() -> None:
@@ -134,7 +134,7 @@ def test_the_crontab_has_times_a_user_and_a_command() -> None:
     for *five, user, command in times:
         assert all(re.fullmatch(r"\*(/\d+)?|\d+", field) for field in five)
         assert user == "dedup"
-        assert "%" not in command, "cron takes it for a line end"
+        assert "%" not in command, "cron takes % for a line end"
 
 
 def test_the_check_of_the_crontab_says_something_only_if_something_is_wrong(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_kubernetes_finds_what_it_requires() -> None:
             assert len(spec["schedule"].split()) == 5
             assert spec["concurrencyPolicy"] in ("Allow", "Forbid", "Replace")
             assert pod(manifest)["spec"]["restartPolicy"] in ("Never", "OnFailure")
-        assert pod(manifest)["spec"]["terminationGracePeriodSeconds"] > 10, "a worker may take ten seconds"
+        assert pod(manifest)["spec"]["terminationGracePeriodSeconds"] > 10, "a stop may take 10 s"
         for container in pod(manifest)["spec"]["containers"]:
             assert {"name", "image", "command", "env", "resources"} <= container.keys()
             assert all(isinstance(word, str) for word in container["command"])

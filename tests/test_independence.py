@@ -25,7 +25,7 @@ DECLARED: dict[str, set[str]] = {
     "lab": {"judging", "pages"},
     "mcp": {"coverage", "serve"},
 }
-"""Others that an extra takes something from; docs/architecture.md says the same."""
+"""Other extras that an extra imports from; docs/architecture.md says the same."""
 
 COMMANDS = {
     "watch": "watch",
@@ -39,25 +39,25 @@ COMMANDS = {
     "mcp": "mcp",
     "spark": "spark .*|import|export corpus",
 }
-"""Commands of each extra, as words."""
+"""Commands of each extra, as a regular expression."""
 
 FACES = ("dedup", "dedup.api.deduplicator", "dedup.api.questions")
-"""Modules that name types of extras; the first hands them on, the others only annotate."""
+"""Modules that name types of extras: the first exports them, the others only annotate with them."""
 
 
 def extra_of(module: str) -> str | None:
-    """The extra that a module is in."""
+    """Return the extra that contains a module."""
     return module.split(".")[2] if re.match(r"dedup\.extras\.\w", module) else None
 
 
-# Imports.
+# Tests of imports.
 
 
 @each("name", [name for name in NAMES if not extra_of(dotted(name))])
 def test_no_module_of_the_core_imports_an_extra(name: str) -> None:
     module = dotted(name)
     if module.split(".")[1:2] and module.split(".")[1] in PUBLIC:
-        return  # it hands on the names of one, and says so where that is gone
+        return  # a public module may export the names of an extra, and reports a missing extra
     assert not [needed for needed in NEEDED[module] if is_within(needed, ("dedup.extras",))]
     if module not in FACES:
         assert not [needed for needed in imported(tree(name)) if is_within(needed, ("dedup.extras",))]
@@ -68,11 +68,13 @@ def test_an_extra_imports_others_only_where_that_is_declared(extra: str) -> None
     found = {
         extra_of(other) for module, others in NEEDED.items() if extra_of(module) == extra for other in others
     }
-    assert not found or found - {None, extra} == DECLARED.get(extra, set()), "or it was removed"
+    assert not found or found - {None, extra} == DECLARED.get(extra, set()), (
+        "an extra must import the declared extras, unless it was removed"
+    )
 
 
 def outermost(found: ast.Module) -> Iterator[ast.stmt]:
-    """Imports that are made when a module is imported, and not in a `try`."""
+    """Return the imports at the top level of a module, except imports in a `try`."""
     return (node for node in found.body if isinstance(node, ast.Import | ast.ImportFrom))
 
 
@@ -92,12 +94,12 @@ def test_the_page_of_the_architecture_says_what_extras_need() -> None:
     assert {name: set(re.findall(r"`(\w+)`", others)) for name, others in told} == DECLARED
 
 
-# Copies without an extra.
+# Tests of copies of the sources without an extra.
 
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
-    """A copy of the sources, whose extras can be removed."""
+    """Make a copy of the sources, from which a test can remove extras."""
     for name in ("dedup", "migrations", "tests", "docs", "scripts", "requirements"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "alembic.ini"):
@@ -134,12 +136,12 @@ for name, command in typer.main.get_command(program()).commands.items():
 
 @cache
 def listed() -> list[str]:
-    """Return every command as a line of words."""
+    """Return every command, as a line of words."""
     return python(ROOT, "-c", LISTED).stdout.splitlines()
 
 
 def of_extras(extras: set[str], commands: list[str]) -> set[str]:
-    """The commands that extras bring."""
+    """Return the commands that extras add."""
     return {name for name in commands for extra in extras if re.fullmatch(COMMANDS.get(extra, ""), name)}
 
 

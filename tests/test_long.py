@@ -1,4 +1,4 @@
-"""Long tests are left out only while their subject is the same as at their last run."""
+"""Long tests are skipped only while their subject is the same as at their last run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def test_a_long_test_is_due_when_something_it_names_or_itself_changed(
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x = 1\n")
     test = tmp_path / "tests/test_core.py"
-    test.write_text("@pytest.mark.{}\n".format('long("core", "core/one.py")'))  # not found in this file
+    # `format` hides this marker from the search for long tests.
+    test.write_text("@pytest.mark.{}\n".format('long("core", "core/one.py")'))
     monkeypatch.setattr(long, "ROOT", tmp_path)
     monkeypatch.setattr(long, "RECORD", tmp_path / "tests/long.json")
 

@@ -1,4 +1,4 @@
-"""The README's picture of three ways of an article through the code: each is walked, and passes its files."""
+"""The README's picture of an article's three ways through the code: each way calls the files shown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PACKAGE = Path(dedup.__file__).parent
 
 
 def drawn() -> list[list[str]]:
-    """The files of the three columns of the picture, from top to bottom."""
+    """Return the files in the three columns of the picture, from top to bottom."""
     page = (ROOT / "README.md").read_text("utf-8")
     (head, rest) = re.findall(r"^( +a scraper's article [^\n]*)\n(.*?)^```", page, re.M | re.S)[0]
     starts = [head.index(words) - 3 for words in ("a scraper", "nightly, few", "nightly, many")]
@@ -35,7 +35,7 @@ def drawn() -> list[list[str]]:
 
 @contextmanager
 def walked() -> Iterator[set[str]]:
-    """The files of the package in which a function was called."""
+    """Yield a set that collects the files of the package with a called function."""
     found: set[str] = set()
 
     def called(frame: FrameType, event: str, _: object) -> None:
@@ -53,7 +53,7 @@ def walked() -> Iterator[set[str]]:
 
 
 def submit(database: Database) -> None:
-    """Articles that are unique, a duplicate, similar, and earlier than their copies."""
+    """Submit articles: a unique one, a duplicate, a similar one, and one earlier than its copies."""
     dd = deduplicator(database)
     for name, start, minute in (("first", 0, 5), ("copy", 0, 6), ("similar", 2, 7), ("earlier", 0, 1)):
         dd.submit(article(name, window(start, 6), minute))
@@ -82,7 +82,7 @@ def test_a_way_of_the_picture_passes_its_files(
 
 
 def test_the_steps_of_a_text_are_those_of_the_picture() -> None:
-    """Disable the compiled kernel, which runs all steps at once."""
+    """The compiled kernel is off, because it runs all steps at once."""
     with walked() as found:
         Fingerprinter(Settings(), compiled=False).fingerprint("The ferry of the coast is late. " * 9)
     page = (ROOT / "README.md").read_text("utf-8")

@@ -32,13 +32,13 @@ ELLIPTIC = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""Turns of a sentence whose subject has to be guessed."""
+"""Turns of phrase that leave the subject of a sentence to be guessed."""
 
 MOST_OPENINGS = 0.03
 MOST_ELLIPTIC = 0.005
 MOST_REPEATED_CLASSES = 2
 LEAST_COMMENTS = 0.015
-"""Comments on lines of their own, of the lines of the core."""
+"""Least share of comments on separate lines in the lines of the core."""
 
 
 def docstrings(source: str) -> Iterator[str]:
@@ -78,7 +78,7 @@ def texts(tree: str) -> Iterator[tuple[Path, str]]:
     """Yield the docstrings of a tree with their files; `sql` stands for the comments of SQL files."""
     if tree == "sql":
         for file in sorted(file for part in TREES for file in (ROOT / part).rglob("*.sql")):
-            if "landed" not in file.parts:  # kept as they landed
+            if "landed" not in file.parts:  # landed files never change
                 yield from ((file, text) for text in sql_comments(file.read_text("utf-8")))
     else:
         for file in sorted((ROOT / tree).rglob("*.py")):

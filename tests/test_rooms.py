@@ -17,9 +17,9 @@ from tests.test_architecture import NEEDED, PACKAGE, circle, needs, tree
 
 ROOMS = (
     "base",  # the lowest room
-    *("text", "rules", "files"),  # without a database
-    *("db", "attach", "runs", "store"),  # statements
-    "settling",  # decisions
+    *("text", "rules", "files"),  # rooms without a database
+    *("db", "attach", "runs", "store"),  # rooms with SQL statements
+    "settling",  # the room that decides marks
     "api",  # the public face
     "cli",  # the highest room
 )
@@ -33,15 +33,15 @@ EXTRAS = (
 """Packages of `dedup/extras/`, lowest first; the core imports no extra."""
 
 PUBLIC = (*dedup._MODULES, "__main__")
-"""Modules that hand on the public names of others."""
+"""Modules that only export public names of other modules."""
 
 MOST_ROOMS = 11
-FACE = "__init__"  # hands names on, and is no room
-ALIAS = "public"  # so does a public module such as `dedup.errors`, from above all rooms
+FACE = "__init__"  # exports names of other modules, and is no room
+ALIAS = "public"  # a public module such as `dedup.errors` also exports names only, and may import every room
 
 
 def room(module: str) -> str:
-    """The room of a module: `store` of `dedup.store.articles`, and `spark` of `dedup.extras.spark.rows`."""
+    """Return a module's room: `store` of `dedup.store.articles`, `spark` of `dedup.extras.spark.rows`."""
     _, found, extra, *_ = (*module.split("."), FACE, FACE)
     if found == "extras":
         return extra
@@ -49,7 +49,7 @@ def room(module: str) -> str:
 
 
 def ways_up(needed: dict[str, set[str]]) -> list[str]:
-    """Imports of a room above."""
+    """Return the imports of higher rooms."""
     order = (FACE, *ROOMS, *EXTRAS, ALIAS)
     return [
         f"{module} imports {other}"
@@ -121,7 +121,7 @@ def test_a_public_module_hands_on_the_names_of_the_module_behind_it(name: str) -
     (home,) = {module for module in NEEDED[f"dedup.{name}"] if module != "dedup.base.extras"}
     assert public.__all__ == (real := import_module(home)).__all__
     assert all(getattr(public, one) is getattr(real, one) for one in real.__all__)
-    assert len(tree(f"{name}.py").body) <= 5, "it says what it is, and hands on"
+    assert len(tree(f"{name}.py").body) <= 5, "a public module has a docstring and exports names, no more"
 
 
 def test_python_dash_m_dedup_is_the_command() -> None:

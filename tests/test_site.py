@@ -1,4 +1,4 @@
-"""`scripts/docs`: every page is in the site, every link leads somewhere, and nothing comes from elsewhere."""
+"""`scripts/docs`: every page is in the site, every link works, and nothing is loaded from elsewhere."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SitePage(HTMLParser):
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run the Python of the programs that make the site."""
+    """Run the Python interpreter that makes the site."""
     if not PYTHON.exists():
         pytest.skip("needs .venv-docs: scripts/setup docs")
     env = {"PATH": os.environ["PATH"]}
@@ -54,7 +54,7 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def build(sources: Path) -> subprocess.CompletedProcess[str]:
-    """Run Sphinx as `scripts/docs` does, beside the folder of the sources."""
+    """Run Sphinx as `scripts/docs` does; the site is written beside the folder of the sources."""
     folder = sources.parent
     options = ("--fail-on-warning", "--keep-going", "--quiet", "--conf-dir", SITE)
     return run("-m", "sphinx", *options, "--doctree-dir", folder / "doctrees", sources, folder / "site")

@@ -25,7 +25,7 @@ GONE = {
     "followed": "synced",
     "bulk": "memory",
 }
-"""Words that the code once used as second words for the same thing, with the word to use."""
+"""Words that the code once used for a thing with another name, with the word to use."""
 
 AT_HOME = {
     "cluster": ("cluster", "spark", "exchange", "deduplicator", "cli/main", "lab", "api"),
@@ -35,7 +35,7 @@ AT_HOME = {
         "db/tables",
     ),
 }
-"""Words with one meaning, and the modules whose subject that is."""
+"""Words with one meaning, and the modules that may use them."""
 
 
 def identifiers(tree: ast.AST) -> Iterator[tuple[str, int]]:
@@ -50,7 +50,7 @@ def identifiers(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def words(identifier: str) -> set[str]:
-    """The words of a name in snake_case or CamelCase."""
+    """Return the words of a name in snake_case or CamelCase."""
     return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", identifier)}
 
 

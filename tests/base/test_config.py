@@ -1,4 +1,4 @@
-"""The configuration: variables go before `dedup.toml`, and no file of strangers is read."""
+"""The configuration: environment variables override `dedup.toml`, and files of other users are not read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Write = Callable[[str], Path]
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Return a function that writes the file of the user; no other place of a configuration is used."""
+    """Return a function that writes the user's configuration file; no other configuration file is there."""
     for name in [config.CONFIG_VARIABLE, *config.VARIABLES.values()]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(config, "MACHINE_FOLDER", tmp_path / "etc")
@@ -29,7 +29,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     file.parent.mkdir(parents=True)
 
     def written(text: str) -> Path:
-        # Editors replace a file by another, with another inode.
+        # Editors replace a file by a new file, with another inode.
         file.unlink(missing_ok=True)
         file.write_text(text, "utf-8")
         file.chmod(0o600)
@@ -55,7 +55,7 @@ def test_a_variable_goes_before_the_file(write: Write, monkeypatch: pytest.Monke
         assert (str(found.value), found.source) == (given.strip('"'), f"{key} in {file}")
         monkeypatch.setenv(variable, other)
         assert config.find(key) == config.Choice(other, variable)
-        # An empty variable counts as unset, as it always has.
+        # An empty variable counts as unset.
         monkeypatch.setenv(variable, "")
         assert config.find(key) == found
 
@@ -150,7 +150,7 @@ def test_feeds_are_named_as_the_command_takes_them(write: Write) -> None:
     assert found.value == ["Courier=https://c.example/feed", *wire]
 
 
-# Secrets.
+# Tests of secrets in the configuration.
 
 URL = "postgresql://ann:hunter2@db.example/news"
 

@@ -26,7 +26,7 @@ Requires-Dist: pyspark<5,>=3.5; extra == 'spark'
 
 
 class Installation:
-    """A pretended newsdedup in a separate environment, which Python finds first."""
+    """A pretended installation of newsdedup in a separate environment, which Python finds first."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.info = folder / "site-packages" / "newsdedup-9.9.dist-info"

@@ -1,4 +1,4 @@
-"""HTML: what looks like it, what text it has, and what hostile pages cannot do."""
+"""HTML: how it is recognised, the text it has, and the limits that keep hostile pages harmless."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_hostile_pages_end_soon_with_their_text(html: str) -> None:
     began = time.process_time()
     looks_like_html(html)
     assert "text" in extract(html)
-    assert time.process_time() - began < 20  # without our limits some of these pages take minutes
+    assert time.process_time() - began < 20  # without the limits some of these pages take minutes
 
 
 def test_a_page_that_is_too_long_is_refused() -> None:
@@ -222,7 +222,7 @@ def test_a_title_without_html_stays_as_it_is(title: str) -> None:
 def test_the_longest_title_is_done_soon(piece: str) -> None:
     began = time.process_time()
     plain_title(piece * (2_000_000 // len(piece)))
-    assert time.process_time() - began < 10  # a pattern that looks twice takes hours
+    assert time.process_time() - began < 10  # a pattern that backtracks would take hours
 
 
 PIECES = st.sampled_from(

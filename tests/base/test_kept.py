@@ -1,4 +1,4 @@
-"""Kept values: any form becomes JSON within bounds, or is refused."""
+"""Kept values: a value of any form becomes JSON within bounds, or is refused."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_values_of_programs_become_values_of_json() -> None:
         "about": {"x": [1, None]},
         "nul": "xy",
     }
-    assert given["nothing"] is None, "what was given is as it was"
+    assert given["nothing"] is None, "the given values must not change"
     assert kept({}) is None
     assert kept({"a": None}) is None
 

@@ -1,4 +1,4 @@
-"""Numbers of pairs, groups and runs, against a library of graphs and plain loops."""
+"""Functions on arrays of pairs, groups and runs, against a library of graphs and plain loops."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_linked_is_the_librarys_components(size: int, edges: list[tuple[int, int
     groups = linked(size, pairs)
     found = {frozenset(np.flatnonzero(groups == g).tolist()) for g in groups}
     assert found == {frozenset(c) for c in networkx.connected_components(graph)}
-    # Numbered in the order of their first members, without a gap.
+    # Groups are numbered in the order of their first members, without a gap.
     firsts = [int(np.flatnonzero(groups == g)[0]) for g in range(len(found))]
     assert firsts == sorted(firsts)
 

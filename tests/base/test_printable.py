@@ -1,4 +1,4 @@
-"""Strangers' text made harmless: no program acts on it, and no value of JSON is changed."""
+"""Text of strangers made harmless: no program acts on it, and no value of JSON is changed."""
 
 from __future__ import annotations
 

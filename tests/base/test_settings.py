@@ -1,4 +1,4 @@
-"""Settings: defaults that agree with each other, values parsed from texts, and refusals of other values."""
+"""Settings: defaults that fit together, values parsed from texts, and refusals of other values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXTS = sorted({item.name for item in fields(Settings)} - NUMBERS.keys())
 
 
 def refused(**values: Any) -> str:
-    """The message of the error that both doors raise."""
+    """Return the message of the error that both `with_values` and `Settings` raise."""
     with pytest.raises(SettingError) as caught:
         Settings().with_values(values)
     with pytest.raises(SettingError) as again:
@@ -201,5 +201,5 @@ def test_a_digest_does_not_depend_on_how_a_value_was_written() -> None:
 
 
 def test_the_default_language_is_left_to_the_model() -> None:
-    # It changes the version through the sentence parameters it chooses, and only where they differ.
+    # The default language chooses the sentence parameters; the version changes only if these differ.
     assert Settings(default_language="de").digest("fingerprint") == Settings().digest("fingerprint")

@@ -1,4 +1,4 @@
-"""Times: all accepted forms, refusals of all other forms, and round trips through each form."""
+"""Times: the accepted forms, refusals of all other forms, and round trips through each form."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_times_of_pandas_become_plain_ones() -> None:
         parse_time(pandas.NaT, "published_at")
 
 
-# A day from the ends, so that every zone has the time.
+# Stay a day away from the first and last time, so that every time zone can express the time.
 EARLIEST, LATEST = datetime(1, 1, 2), datetime(9999, 12, 30)
 TIMES: st.SearchStrategy[datetime] = st.one_of(
     st.datetimes(EARLIEST, LATEST),
@@ -224,7 +224,7 @@ def test_every_epoch_time_comes_back(seconds: int, microseconds: int, before: bo
     minus = "-" * before
     assert parse_time(f"{minus}{seconds}.{microseconds:06}", "x") == value
     assert parse_time(f"{minus}{seconds}{microseconds // 1000:03}.{microseconds % 1000:03}", "x") == value
-    if seconds < 2**33:  # then a float holds the microseconds
+    if seconds < 2**33:  # a float of this size still holds microseconds
         assert parse_time(value.timestamp(), "x") == value
     whole = value - sign * timedelta(microseconds=microseconds)
     assert parse_time(sign * seconds, "x") == parse_time(sign * seconds * 1000, "x") == whole
@@ -275,7 +275,8 @@ def test_the_table_of_names_is_the_one_of_the_pinned_babel() -> None:
     assert MONTH_NAMES.TABLE.read_text("utf-8") == MONTH_NAMES.table()
 
 
-@pytest.mark.parametrize("language", sorted({*MONTH_NAMES.PRESS} - {"eu", "th"}))  # suffixes; an era
+# Basque adds suffixes; Thai counts years in another era
+@pytest.mark.parametrize("language", sorted({*MONTH_NAMES.PRESS} - {"eu", "th"}))
 @pytest.mark.parametrize("length", ["long", "full"])
 def test_the_dates_that_a_language_writes_come_back(language: str, length: Any) -> None:
     from babel.dates import format_date

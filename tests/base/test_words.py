@@ -1,4 +1,4 @@
-"""Times, durations and sizes in the wording of pages."""
+"""Times, durations and sizes in the wording of the pages."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ COUNTED = re.compile(
     r"\{(?![A-Z_.]+:)[^{}]*:,\}"
     r" (?:articles|rows|texts|copies|marks|changes|versions|dates lost|quotes|differences)\b"
 )
-"""A count in a message beside a noun that has a plural only."""
+"""A count in a message before a plural noun, which would read "1 articles" for the count 1."""
 
 ELSEWHERE = ("extras/",)
 
@@ -70,4 +70,4 @@ def test_no_message_says_1_articles() -> None:
         if not path.relative_to(folder).as_posix().startswith(ELSEWHERE)
         for found in COUNTED.finditer(path.read_text("utf-8"))
     ]
-    assert not wrong, "say it by dedup.base.words.counted:\n" + "\n".join(wrong)
+    assert not wrong, "use dedup.base.words.counted:\n" + "\n".join(wrong)

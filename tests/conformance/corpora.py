@@ -1,7 +1,7 @@
-"""Small corpora on which every engine must agree. Each corpus tests one thing that engines get wrong.
+"""Small corpora on which every engine must agree; each tests one thing that an engine may get wrong.
 
-A corpus is data: articles with all their times, settings, and what people have said. Nothing in it depends
-on an order of arrival; the engines choose that.
+A corpus is data: articles with all their times, settings, and the decisions of people. It has no order of
+arrival, because each engine chooses an order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dedup.rules.pair import Relation
 from tests.corpora import PLAIN, VARIANTS, Code, article, at, code, misread, sentence, text, window
 
 PairSaid = tuple[str, str, Relation]
-"""Two source_ids, and the relation that a person pinned."""
+"""Two source_ids, and the relation that a person pinned for them."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class Corpus:
     """The input of an engine.
 
     Attributes:
-        articles: each has an added_at.
+        articles: the articles; each has an added_at.
         settings: values other than the defaults.
         pairs: pinned pairs; some name absent articles.
-        sentences: pinned sentences, and whether they are always or never common.
+        sentences: pinned sentences; True means always common, False never common.
     """
 
     articles: list[Article]
@@ -37,12 +37,12 @@ class Corpus:
 
 
 def made(name: str, codes: list[Code], minute: float | None = 0, added: float = 100, **more: Any) -> Article:
-    """An article with all its times."""
+    """Make an article with all its times."""
     return article(name, codes, minute, added_at=at(added), **more)
 
 
 def chains() -> Corpus:
-    """Windows of a ring: an article is a duplicate of its neighbours, and similar to the next ones."""
+    """Make windows of a ring of sentences: neighbours are duplicates, and the next ones are similar."""
     times = random.Random(1).sample(range(14), 14)
     return Corpus(
         [made(f"{kind}{i}", window(i, 6), times[i] + 20 * kind) for i in range(14) for kind in (0, 1)]
@@ -50,7 +50,7 @@ def chains() -> Corpus:
 
 
 def ties() -> Corpus:
-    """Articles of one moment, with names that sort only by bytes, and originals of equal score."""
+    """Make articles of one moment with names that sort only by bytes, and originals of equal score."""
     names = ["é", "z", "Z", "a", "10", "9", "ß", "B"]
     copies = [made(name, window(0, 6)) for name in names]
     between = made("m", [*window(0, 4), *window(40, 4, ring=100)], 5)
@@ -63,7 +63,7 @@ def ties() -> Corpus:
 
 
 def wire_story() -> Corpus:
-    """A report in 60 papers that cut it and change words: one story without common sentences."""
+    """Make a report in 60 papers that cut it and change words: one story without common sentences."""
     rng = random.Random(2)
     copies = []
     for i in range(60):
@@ -75,7 +75,7 @@ def wire_story() -> Corpus:
 
 
 def boilerplate() -> Corpus:
-    """A sentence of many different articles, and a sentence of as many stories as are just not too many."""
+    """Make two sentences: one is in so many stories that it is common, one is in just too few."""
     many = [made(f"by {i:02}", [*window(20 * i, 6, ring=10_000), code(9_500)], i) for i in range(30)]
     ten = [made(f"ten {i:02}", [*window(2_000 + 20 * i, 6, ring=10_000), code(9_600)], i) for i in range(10)]
     only = [made(f"only {i}", [code(9_500), code(9_700 + i), code(9_800 + i)], 50 + i) for i in range(3)]
@@ -83,7 +83,7 @@ def boilerplate() -> Corpus:
 
 
 def twice() -> Corpus:
-    """Ten stories in two papers each are ten, which are not too many; eleven are."""
+    """Make two sentences: one of ten stories in two papers each is not common, one of eleven stories is."""
     found = []
     for stories, byline in ((10, 9_600), (11, 9_700)):
         for i in range(stories):
@@ -93,7 +93,7 @@ def twice() -> Corpus:
 
 
 def templates() -> Corpus:
-    """Pages that are mostly furniture, with copies of some."""
+    """Make pages that are mostly furniture, and copies of some of them."""
     furniture = [code(800 + i) for i in range(7)]
     pages = [made(f"page {i:02}", [*furniture, *window(20 * i, 4, ring=10_000)], i) for i in range(25)]
     copies = [made(f"again {i}", [*furniture, *window(20 * i, 4, ring=10_000)], 60 + i) for i in range(3)]
@@ -101,7 +101,7 @@ def templates() -> Corpus:
 
 
 def families() -> Corpus:
-    """Pages from two templates: each is similar to most others of its kind, and many are equally so."""
+    """Make pages from two templates: each is similar to most others of its template, and many equally so."""
     rng = random.Random(4)
     found = []
     for i in range(120):
@@ -114,7 +114,7 @@ def families() -> Corpus:
 
 
 def briefs() -> Corpus:
-    """Short texts: the title is part of the content, and a title and a text are not one longer text."""
+    """Make short texts: the title is part of the content, but a title and a text are not one longer text."""
     found, minute = [], 0
     for body in ("Comment now.", "Rain later in the west, then a dry night.", "Comment  NOW"):
         for title in ("Harbour closed", "Storm", "storm", None, ""):
@@ -126,7 +126,7 @@ def briefs() -> Corpus:
 
 
 def border_of_short() -> Corpus:
-    """Texts just above and below the length of short texts, as excerpts of one sentence and as copies."""
+    """Make texts just below and above the limit for short texts, each with a copy."""
     words = " ".join(sentence(code(i)) for i in range(4)).split()
     found = []
     for count in (23, 24, 25, 40):
@@ -137,14 +137,14 @@ def border_of_short() -> Corpus:
 
 
 def without_shingles() -> Corpus:
-    """Texts without a word that starts a shingle: only equal contents relate them, not their sentences."""
+    """Make texts in which no word starts a shingle: only equal contents relate them, not their sentences."""
     plain = [code(PLAIN + i) for i in range(14)]
     bodies = [plain, plain, plain[::-1], [*plain, code(PLAIN + 20)], plain[:13], [*plain, code(1), code(2)]]
     return Corpus([made(f"plain {i}", codes, i) for i, codes in enumerate(bodies)])
 
 
 def excerpts() -> Corpus:
-    """Pieces of a long article, before and after it: long enough, too short, and with edits."""
+    """Make excerpts of a long article, dated before and after it: long enough, too short, and edited."""
     long = window(0, 14, ring=100)
     pieces = {
         "five": long[3:8],
@@ -159,7 +159,7 @@ def excerpts() -> Corpus:
 
 
 def pinned_pairs() -> Corpus:
-    """Pins of every kind on pairs of every kind: equal content, chains, absent articles."""
+    """Make pins of every relation on pairs of every kind: equal contents, chains, absent articles."""
     groups = {
         "same": (window(0, 6), window(0, 6)),
         "near": (window(100, 6, ring=1_000), window(101, 6, ring=1_000)),
@@ -175,7 +175,8 @@ def pinned_pairs() -> Corpus:
             a, b = f"{name} {relation} a", f"{name} {relation} b"
             found += [made(a, [c + shift for c in one], 3), made(b, [c + shift for c in other], 7)]
             pairs.append((a, b, relation))
-    # A duplicate of a duplicate by pins; a pin that takes a story's original away; an absent article.
+    # Add a duplicate of a duplicate by pins, a pin that takes the original out of its story, and an absent
+    # article.
     found += [made(f"chain {i}", window(600 + 20 * i, 6, ring=10_000), i) for i in range(3)]
     found += [made(f"story {i}", window(900, 6, ring=1_000), i) for i in range(4)]
     pairs += [
@@ -189,7 +190,7 @@ def pinned_pairs() -> Corpus:
 
 
 def pins_of_copies() -> Corpus:
-    """Pins that name a copy: only a pin of an original acts."""
+    """Make pins that name a copy; only a pin of an original has an effect."""
     found: list[Article] = []
     pairs: list[PairSaid] = []
     for number, relation in enumerate(Relation):
@@ -213,14 +214,14 @@ def pins_of_copies() -> Corpus:
 
 
 def pinned_sentences() -> Corpus:
-    """Pins: a frequent sentence is not common, a rare one is common, and one that no article has."""
+    """Pin sentences: a frequent one is not common, a rare one is common, and one is in no article."""
     many = [made(f"by {i:02}", [*window(20 * i, 3, ring=10_000), code(9_500)], i) for i in range(14)]
     pair = [made(f"pair {i}", [code(8_000), code(8_001 + 10 * i), code(8_002 + 10 * i)], i) for i in range(2)]
     return Corpus([*many, *pair], sentences={code(9_500): False, code(8_000): True, code(9_999): True})
 
 
 def wrong_dates() -> Corpus:
-    """Dates that cannot be true count as missing; at the border they count."""
+    """Make articles with impossible dates, which count as missing, and with valid dates at the limit."""
     day, year = 24 * 60, 365.25 * 24 * 60
     minutes = {
         "no date": None,
@@ -241,7 +242,7 @@ def wrong_dates() -> Corpus:
 
 
 def order_of_arrival() -> Corpus:
-    """Articles whose canonical order is that of added_at, not that of their dates."""
+    """Make articles in the canonical order of added_at, which is not the order of their dates."""
     rng = random.Random(3)
     return Corpus(
         [made(f"a{i}", window(i % 7, 6), rng.randrange(9), added=rng.randrange(9)) for i in range(20)],
@@ -250,9 +251,10 @@ def order_of_arrival() -> Corpus:
 
 
 def unreadable() -> Corpus:
-    """Texts without a word, and texts that are too long, among readable texts."""
+    """Make texts without a word, and texts that are too long, among readable texts."""
     bodies = {"empty": "", "blank": " \n\t", "marks": "?! …", "long": made("-", window(0, 14)).text * 3}
-    bodies |= {"grows": "\ufdfa" * 56, "grows to the limit": "\ufdfa " * 52}  # 18 characters each
+    # Each of these characters becomes 18 when it is normalised.
+    bodies |= {"grows": "\ufdfa" * 56, "grows to the limit": "\ufdfa " * 52}
     found = [
         Article(name, text, "Title", published_at=at(i), added_at=at(99))
         for i, (name, text) in enumerate(bodies.items())
@@ -263,7 +265,7 @@ def unreadable() -> Corpus:
 
 
 def many_pins(corpus: Corpus, seed: int) -> Corpus:
-    """The corpus with a pin for each two articles of it, of originals and of copies."""
+    """Return the corpus with random pins, half as many as articles, on originals and on copies."""
     rng = random.Random(seed)
     names = [article.source_id for article in corpus.articles]
     known = {frozenset(pair[:2]) for pair in corpus.pairs}
@@ -277,7 +279,7 @@ def many_pins(corpus: Corpus, seed: int) -> Corpus:
 
 
 def mix(seed: int) -> Corpus:
-    """Return a random mix of all kinds of articles, settings and pins."""
+    """Make a random mix of all kinds of articles, settings and pins."""
     rng = random.Random(seed)
     found: list[Article] = []
     texts: list[list[Code]] = []
@@ -317,7 +319,7 @@ def mix(seed: int) -> Corpus:
 
 
 def reprints() -> Corpus:
-    """Copies, versions and excerpts at most 3 days after a report, a second more, later, and undated."""
+    """Make copies, versions and excerpts of a report: within 3 days, just later, weeks later, and undated."""
     day, second = 24 * 60, 1 / 60
     found = [made("report", window(0, 8, ring=100), 0, added=60 * day)]
     for name, minute in (
@@ -337,7 +339,7 @@ def reprints() -> Corpus:
 
 
 def furniture() -> Corpus:
-    """Pages that share only common sentences, and such pages that share one more sentence."""
+    """Make pages that share only common sentences, and pages that share one more sentence."""
     shared = [code(800 + i) for i in range(10)]
     other = [made(f"other {i:02}", [*shared, *window(20 * i, 9, ring=10_000)], i) for i in range(30)]
     bare = [made(f"bare {i}", [*shared, code(7_000 + i)], 40 + i) for i in range(3)]
@@ -350,8 +352,10 @@ def set_otherwise(corpus: Corpus, **settings: Any) -> Corpus:
 
 
 def scanned() -> Corpus:
-    """Reprints that a machine misread, more and less, whole and cut; edits, versions, and texts of other
-    alphabets."""
+    """Make reprints that a machine misread a little or much, whole and cut.
+
+    Beside them are edited versions, short texts, and a text of numbers with few letters.
+    """
     found = []
     for story in range(4):
         whole = text(window(40 * story, 22, ring=10_000))

@@ -1,6 +1,6 @@
-"""The memory engine's decisions over the corpora of all engines, without a database: so cheap that each
-corpus is decided in steps of several sizes, as it is and with many more pins.
+"""The memory engine's decisions on the corpora of all engines, without a database.
 
+These tests are cheap, so they decide each corpus in steps of several sizes, as it is and with many more pins.
 `tests.rules.test_decide.py` does the same with corpora that Hypothesis makes.
 """
 

@@ -1,7 +1,8 @@
 """Conformance: every engine gives the same marks, pairs and common sentences for the same corpora.
 
-docs/semantics.md, section 8. The reference is the oracle, applied to the corpus itself: no database, and
-none of the order in which an engine met the articles. A new engine is one small class below.
+See docs/semantics.md, section 8. The reference is the oracle, which reads the corpus itself: it needs no
+database
+and no order of arrival. A new engine needs one small class in this file.
 """
 
 from __future__ import annotations
@@ -45,16 +46,16 @@ pytestmark = pytest.mark.timeout(120)
 
 
 class Engine(Protocol):
-    """An engine. It fills and settles an empty corpus with the settings of the given corpus."""
+    """An engine: it fills and settles an empty corpus with the settings of the given corpus."""
 
     name: str
 
     def run(self, database: Database, corpus: Corpus) -> None:
-        """Bring in the articles and the pins, in any order, and settle everything."""
+        """Store the articles and the pins in any order, and settle everything."""
 
 
 class OneAtATime:
-    """The hook: articles in a random order, half of the pins before and half after, then a backfill."""
+    """The hook takes articles in a random order between two halves of the pins, then a backfill runs."""
 
     def __init__(self, seed: int) -> None:
         self.name, self._seed = f"one at a time, order {seed}", seed
@@ -71,7 +72,7 @@ class OneAtATime:
 
 
 class AsyncHook:
-    """The hook of asyncio, several articles at once; half of the pins before and half after."""
+    """The asyncio hook takes several articles at once, between two halves of the pins."""
 
     name = "async hook"
 
@@ -90,7 +91,7 @@ class AsyncHook:
 
 
 class Batches:
-    """A load and a backfill, with articles settled so many at a time."""
+    """A load, and a backfill that settles a fixed number of articles at a time."""
 
     def __init__(self, size: int) -> None:
         self.name, self._size = f"batches of {size:,}", size
@@ -102,7 +103,7 @@ class Batches:
 
 
 class NightByNight:
-    """Several loads, each with its backfill, the latest articles first; sentences counted by difference."""
+    """Several loads, the latest articles first, each with a backfill that updates the counts of sentences."""
 
     name = "night by night, backwards"
 
@@ -116,11 +117,11 @@ class NightByNight:
 
 
 class InMemory:
-    """A load and a backfill that settles everything at once.
+    """A load, and a backfill that settles all articles at once in memory.
 
     Args:
-        memory: bytes; with few, keys are sorted in slices.
-        at_once: comparisons in a step; a corpus of tests is one step by default.
+        memory: bytes that the backfill may take; with few, keys are sorted in slices.
+        at_once: comparisons in one step; by default a whole corpus of tests is one step.
     """
 
     def __init__(self, name: str, *, memory: int = 1 << 30, at_once: int = COMPARED_AT_ONCE) -> None:
@@ -135,7 +136,7 @@ class InMemory:
 
 
 class InMemoryNightByNight:
-    """Several loads, backwards, and by turns one that settles everything at once and one that does not."""
+    """Several loads, the latest articles first; every second backfill settles all at once in memory."""
 
     name = "in memory, night by night, backwards"
 
@@ -202,13 +203,13 @@ def reference(name: str, horizon: datetime | None = None, *, prints: bool = Fals
 
 
 def with_prints(name: str) -> Corpus:
-    """A corpus whose articles have prints, where they have letters enough."""
+    """Return a corpus with prints for all articles that have enough letters."""
     corpus = CORPORA[name]()
     return replace(corpus, settings=corpus.settings | {"damaged_print": "on"})
 
 
 def pin(database: Database, corpus: Corpus, which: slice = slice(None)) -> None:
-    """Store the pins of a corpus, or of some of its pairs."""
+    """Store the pinned sentences of a corpus, and all or some of its pinned pairs."""
     with database.transaction() as cursor:
         for a, b, relation in corpus.pairs[which]:
             pins.pin_pair(cursor, a, b, relation)
@@ -217,7 +218,7 @@ def pin(database: Database, corpus: Corpus, which: slice = slice(None)) -> None:
 
 
 MORE_OF_THE_SAME = ("one at a time, order 2", "one at a time, order 3", "batches of 3")
-"""Run with the torture tests: others go the same way."""
+"""Engines that run with the torture tests only, because other engines take the same way."""
 
 
 @pytest.mark.long("dedup", "migrations")
@@ -260,7 +261,7 @@ def test_with_prints_an_engine_gives_the_oracles_answer(
 def test_with_a_horizon_an_engine_gives_the_oracles_answer_to_what_is_inside(
     database: Database, name: str, engine: Engine
 ) -> None:
-    """The first backfill moves the horizon to the middle of the corpus; more comes on both sides of it."""
+    """The first backfill moves the horizon to the middle of the corpus; articles come on both sides of it."""
     corpus = CORPORA[name]()
     settings = change_settings(database, **corpus.settings)
     times = sorted(
@@ -304,7 +305,7 @@ RULES = {
 
 
 def test_the_corpora_are_about_what_they_say() -> None:
-    """A corpus in which nothing happens would prove nothing."""
+    """Each corpus has the marks, rules and common sentences that it is meant to test."""
     for name, statuses in STATUSES.items():
         assert {mark[0] for mark in reference(name).marks.values()} == statuses, name
     for name, rules in RULES.items():
@@ -320,7 +321,7 @@ def test_the_corpora_are_about_what_they_say() -> None:
 
 
 def test_pins_act_on_originals_and_not_on_copies() -> None:
-    """Check that some pins of a corpus act, and that some pins of copies do not."""
+    """Some pins of a corpus have an effect, and some pins of copies have none."""
     for name in ("pins_of_copies", "mix_with_many_pins"):
         found = reference(name)
         said = [tuple(pair[:2]) for pair in CORPORA[name]().pairs]

@@ -1,4 +1,4 @@
-"""Compare a corpus with scopes with a corpus for each scope: marks and pairs are equal."""
+"""A corpus with several scopes gets the same marks and pairs as a separate corpus for each scope."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tests.corpora import (
 )
 
 SCOPES = ("1", "2", None)
-"""Scopes whose articles are equal. A `source_id` begins with its scope."""
+"""Scopes with equal articles; each `source_id` begins with the scope of the article."""
 
 ENGINES: list[Engine] = [OneAtATime(1), Batches(3), NightByNight(), InMemory("in memory")]
 
 
 def within(corpus: Corpus) -> Corpus:
-    """The articles and the pins of pairs of a corpus, once for each scope."""
+    """Return a corpus with all articles and pinned pairs of the given corpus, once for each scope."""
     return Corpus(
         [
             replace(one, source_id=f"{scope}/{one.source_id}", scope=scope)
@@ -41,7 +41,7 @@ def within(corpus: Corpus) -> Corpus:
 
 
 def wanted(name: str) -> Answer:
-    """The oracle's answer for the corpus of each scope alone."""
+    """Return the oracle's answers for each scope alone, as one answer."""
     alone, found = reference(name), Answer()
     for scope in SCOPES:
         change = sentence_hash(code(0), scope) ^ sentence_hash(code(0))

@@ -1,8 +1,10 @@
-"""Corpora as programs of earlier days made them, revision by revision.
+"""Corpora as earlier versions of dedup made them, revision by revision.
 
-Revisions 0017 to 0019 were edited after they had landed: one number names several schemas. `LANDED` has
-them all. The files of `landed/` are named after the commit that had them last. A `.diff` makes the old text
-of a file from the one in `migrations/sql`, which is frozen (`test_frozen.py`).
+Revisions 0017 to 0019 were edited after they had landed, so each of these numbers names several schemas;
+`LANDED`
+has all of them. A file of `landed/` is named after the last commit that had the file so. A `.diff` turns a
+file of
+`migrations/sql`, which is frozen (`test_frozen.py`), into its old text.
 """
 
 from __future__ import annotations
@@ -82,11 +84,11 @@ LANDED: dict[str, dict[str, tuple[str, ...]]] = {
     "0018 of b4a2084": {"0017": _LAST, "0018": _LAST_NEWSROOM},
     "0019 of b4a2084": {"0017": _LAST, "0018": _LAST_NEWSROOM, "0019": ("damaged",)},
 }
-"""Files of each revision, in order, by the revision and the commit that first had it so."""
+"""Files of each revision, in order, by the revision and the first commit with these files."""
 
 
 def make(database: Database, landed: str) -> str:
-    """Make the schema as it landed; return its number."""
+    """Make the schema as it landed; return its revision."""
     steps = LANDED[landed]
     with database.engine(database.schema).begin() as engine:
         connection = engine.connection.driver_connection
@@ -104,7 +106,7 @@ def make(database: Database, landed: str) -> str:
 
 
 def _text(name: str) -> str:
-    """A file of migrations/sql as it is, or as it was."""
+    """Return a file of migrations/sql as it is now, or as it was at a commit."""
     subject, _, commit = name.partition(".")
     if not commit and (OLD / f"{subject}.sql").exists():
         return (OLD / f"{subject}.sql").read_text("utf-8")
@@ -113,7 +115,7 @@ def _text(name: str) -> str:
 
 
 def _patched(text: str, diff: str) -> str:
-    """A text with the changes of a unified diff; it must fit line by line."""
+    """Return a text with the changes of a unified diff, which must fit line by line."""
     lines, made, at = text.splitlines(), list[str](), 0
     for line in diff.splitlines()[2:]:
         if found := re.match(r"@@ -(\d+)(?:,(\d+))? ", line):

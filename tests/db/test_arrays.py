@@ -23,7 +23,7 @@ def test_an_array_comes_back_as_it_went(database: Database, kind: str, count: in
     given = VALUES[kind][:count]
     found = one(database, f"SELECT %s::{kind}[]", given)
     assert (found.dtype, found.tolist()) == (given.dtype, given.tolist())
-    found += 1  # it can be written to
+    found += 1  # the array can be written to
 
 
 @pytest.mark.parametrize("kind", VALUES)

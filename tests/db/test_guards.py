@@ -54,7 +54,7 @@ def filled(database: Database) -> Database:
 
 
 def test_a_mark_given_with_an_insert_is_ignored(filled: Database) -> None:
-    """Insert like a restore of data alone: the article has come before, with its pending mark."""
+    """The forged mark comes as in a restore of data alone: its article has a pending mark already."""
     with psycopg.connect(filled.url) as connection:
         connection.execute(
             "INSERT INTO dedup.article (source_id, published_at, text, revision)"
@@ -102,7 +102,7 @@ def test_without_their_marks_all_articles_are_settled_again(filled: Database) ->
 
 @pytest.fixture
 def editor(server: Server, database: Database) -> Iterator[psycopg.Connection]:
-    """Yield a session of a role that may do everything with articles, and nothing else."""
+    """Yield a session of a role with all rights on articles and no other right."""
     name = sql.Identifier(f"dedup_editor_{os.getpid()}")
     with psycopg.connect(database.url, autocommit=True) as owner:
         owner.execute(sql.SQL("CREATE ROLE {} LOGIN").format(name))
@@ -151,16 +151,16 @@ def test_no_function_is_for_everyone_and_each_pins_its_search_path(database: Dat
     for name, public, definer, trigger, parsed, config in rows:
         assert not public, name
         # These functions run with the owner's rights. A backfill need not own the tables that it swaps or
-        # indexes again. For articles that it names, it may do at once what the trigger of an edit does for
-        # one article. The text of an attached article is read with the rights of its table's owner.
+        # reindexes. For articles that it names, it may do at once what the trigger of an edit does for one
+        # article. The text of an attached article is read with the rights of the table's owner.
         named = ("publish_bulk", "compact_index", "articles_edited", "attached_text")
         lent = trigger or name in named
         assert lent or not definer, f"{name}: only triggers lend the owner's rights"
-        # A body parsed when the function was made looks nothing up by name.
+        # A body that was parsed when the function was made looks up no name when it runs.
         assert parsed or any(c.endswith("pg_temp") for c in config or ()), name
 
 
-# Changes that triggers do not see row by row.
+# Tests of changes that row triggers do not see.
 
 TABLES = [
     "article",

@@ -1,4 +1,4 @@
-"""Corpora of earlier programs are upgraded to the present schema, and lose no row."""
+"""Corpora of earlier versions of dedup are upgraded to the present schema and lose no row."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NUMBERS = count()
 
 @pytest.fixture
 def old(server: Server) -> Iterator[Database]:
-    """A database without the schema."""
+    """Yield a database without the schema."""
     name = f"dedup_landed_{next(_NUMBERS)}"
     database = Database(server.create(name))
     yield database
@@ -34,7 +34,7 @@ def old(server: Server) -> Iterator[Database]:
 
 @pytest.fixture(scope="module")
 def new(server: Server) -> Iterator[list[str]]:
-    """Everything that a new schema holds, as lines."""
+    """Yield everything that a new schema holds, as lines."""
     name = "dedup_landed_new"
     database = Database(server.create(name))
     opening.initialize(database)

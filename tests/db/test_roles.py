@@ -1,6 +1,6 @@
-"""Least privilege: what each kind of role may do, right by right and command by command.
+"""Least privilege: the rights of each kind of role, and the commands that it may run.
 
-What pages ask as a reader is in `test_reader.py`.
+`test_reader.py` tests the queries that pages make as a reader.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def each_role(names: Names) -> Grants:
 
 @contextmanager
 def made_roles(url: str, kinds: Iterable[str]) -> Iterator[Names]:
-    """Make roles that may log in and have no rights yet. Yield their names by purpose."""
+    """Make roles that may log in and have no rights yet; yield their names by purpose."""
     made = {kind: f"dedup_{kind}_{os.getpid()}" for kind in kinds}
     with psycopg.connect(url, autocommit=True) as owner:
         for name in made.values():
@@ -78,21 +78,21 @@ def made_roles(url: str, kinds: Iterable[str]) -> Iterator[Names]:
 
 @pytest.fixture
 def names(database: Database) -> Iterator[Names]:
-    """Return a role for each kind of rights, and a role without rights."""
+    """Yield a role for each kind of rights, and a role without rights."""
     with made_roles(database.url, (*roles.ROLES, "stranger")) as made:
         yield made
 
 
 @pytest.fixture
 def granted(database: Database, names: Names) -> Names:
-    """The same roles with their rights."""
+    """Give the roles their rights, and return their names."""
     with Operation(database.url) as owner:
         owner.grant(**each_role(names))
     return names
 
 
 def url_of(database: Database | str, name: str) -> str:
-    """The address of a database for a role."""
+    """Return the address of a database for a role; skip the test if the role cannot log in."""
     url = database if isinstance(database, str) else database.url
     url = make_conninfo(url, user=name, password="")
     try:
@@ -149,12 +149,12 @@ def test_the_analyst_reads_views_and_marks_and_nothing_else(database: Database, 
     lines = [line.split(maxsplit=1)[1] for line in matrix(database, granted) if line.startswith("analyst")]
     assert {line for line in lines if not line.startswith("view ")} == {
         "schema dedup: USAGE",
-        "table article_mark: SELECT",  # a view would not use the index of copies
+        "table article_mark: SELECT",  # a view could not use the index of copies
         *(f"table {name}: SELECT" for name in ("journal", "journal_mark", "journal_deleted")),
         *(f"table {name}: SELECT" for name in ("outlet", "word_count")),
         *(f"function {name}: EXECUTE" for name in ("changes", "journal_triggers")),
         *(f"function {name}: EXECUTE" for name in ("origins", "independent_origins")),
-        "function text_hash: EXECUTE",  # views call these for their reader
+        "function text_hash: EXECUTE",  # views call these two functions with the rights of their reader
         "function attached_text: EXECUTE",
     }
     assert {line.partition(": ")[2] for line in lines if line.startswith("view ")} == {"SELECT"}
@@ -169,7 +169,7 @@ def test_a_reader_writes_nothing(database: Database, granted: Names) -> None:
     with database.transaction() as cursor:
         writing = cursor.execute(
             "SELECT proname FROM pg_proc WHERE pronamespace = 'dedup'::regnamespace AND proname = ANY (%s)"
-            " AND (provolatile = 'v' OR prosecdef AND proname <> 'attached_text')",  # which only reads
+            " AND (provolatile = 'v' OR prosecdef AND proname <> 'attached_text')",  # it only reads
             [called],
         ).fetchall()
     assert writing == []
@@ -209,7 +209,7 @@ def test_tables_that_change_places_have_the_same_rights() -> None:
 
 
 def test_rights_name_kinds_of_role_only() -> None:
-    """A word that is misspelt would give no right, and nobody would know."""
+    """Each right names an existing kind of role: a misspelt kind would give no right, unnoticed."""
     holders = {role for of in roles.RIGHTS.values() for given in of.values() for role in given}
     assert holders == {*roles.ROLES}
 
@@ -330,7 +330,7 @@ def test_the_owner_of_the_schema_keeps_its_rights(database: Database) -> None:
         owner.grant(analyst=[row[0]], revoke=True)
 
 
-# Commands of each role.
+# Tests of the commands of each role.
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -342,7 +342,7 @@ def run(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> Run:
-    """Runs a command as a role: `run("marks", role=name)`."""
+    """Return a function that runs a command as a role: `run("marks", role=name)`."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: str, role: str) -> tuple[int, str, str]:
@@ -357,7 +357,7 @@ def run(
 
 @pytest.fixture
 def settled(database: Database) -> Iterator[Database]:
-    """A settled corpus with duplicates, similar articles, a pin and a journal of its marks."""
+    """Yield a settled corpus with duplicates, similar articles, a pin and a journal."""
     load(database, *(article(f"a{i}", [*window(i, 6), code(99)], i) for i in range(8)))
     backfill(database, workers=0, factory=make_function)
     with Deduplicator(database.url) as dd:
@@ -389,7 +389,7 @@ def line_of(source_id: str, start: int) -> str:
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
-    """Write files with a new article, and with a new version of an article."""
+    """Write two files: a new article, and a new version of a stored article."""
     made = {}
     for name, source_id in (("new", "fresh"), ("edit", "a3")):
         path = tmp_path / f"{name}.jsonl"
@@ -477,8 +477,9 @@ def refused(role: str) -> list[list[str]]:
         *allowed(role),
         ["db", "url"],
         *([["settings"]] if role == "scraper" else []),
-        *([["sync"]] if role == "reader" else []),  # without an attached table it writes nothing
-        *([["metrics"]] if role not in ("worker", "reader") else []),  # tells that it cannot look
+        *([["sync"]] if role == "reader" else []),  # without an attached table `sync` writes nothing
+        # `metrics` reports that it may not look
+        *([["metrics"]] if role not in ("worker", "reader") else []),
     ]
     return [command for command in EVERY if command not in without]
 
@@ -525,7 +526,7 @@ def test_a_role_can_do_nothing_else(
         assert exit_code == 1, command
         last = err.strip().splitlines()[-1]
         assert "connect as" in last or " run `dedup grant" in last, command
-        with Deduplicator(settled.url) as dd:  # nothing happened
+        with Deduplicator(settled.url) as dd:  # check that nothing happened
             assert dd.preview().settle == 0, command
             assert dd.get("a1") is not None, command
 
@@ -544,7 +545,7 @@ MORE = [
     *(["removable"], ["export", "panel", "p.csv"], ["export", "network", "n.graphml"]),
     ["train-sentences", "en", "new.jsonl"],
 ]
-"""Other commands that some role may not run."""
+"""Other commands that some roles may not run."""
 
 
 @pytest.mark.extra("browse", "coverage", "frames", "spark")
@@ -586,7 +587,7 @@ def test_a_refusal_names_who_may_and_the_grant_that_gives_it(
             assert said.endswith(f'connect as "{row[0]}"'), (command, said)
             exit_code, _, err = run(*command, role=row[0])
             assert exit_code == 0 or "not pinned" in err, (command, err)
-    with settled.transaction() as cursor:  # lists outlive a test
+    with settled.transaction() as cursor:  # the lists are not emptied between tests
         cursor.execute("DELETE FROM dedup.agency WHERE name = 'Wire'")
 
 
@@ -612,7 +613,7 @@ def test_a_refusal_names_a_role_that_may(
 
 
 def clear(folder: Path) -> None:
-    """Remove the rows that commands wrote, so that they can write them again."""
+    """Remove the files that commands wrote, so that commands can write them again."""
     for path in folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)

@@ -1,4 +1,4 @@
-"""A corpus in another schema than `dedup`, alone in its database and beside another corpus."""
+"""A corpus in a schema other than `dedup`, alone in its database and beside another corpus."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ HASTE = Timeouts(hook=5, lock=0.3)
 
 @pytest.fixture(autouse=True)
 def no_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here every schema is said, or it is `dedup`."""
+    """Unset the variable that names a schema: each test names its schema, or the schema is `dedup`."""
     monkeypatch.delenv(VARIABLE, raising=False)
 
 
 @pytest.fixture
 def url(server: Server) -> Iterator[str]:
-    """A database in which nothing is."""
+    """Yield the address of an empty database."""
     name = f"dedup_schema_{next(_NUMBERS)}"
     yield server.create(name)
     server.drop(name)
@@ -61,7 +61,7 @@ def url(server: Server) -> Iterator[str]:
 
 @pytest.fixture
 def wires(url: str) -> Iterator[Database]:
-    """A corpus in the schema `wires`; there is no schema `dedup`."""
+    """Yield a corpus in the schema `wires`; the database has no schema `dedup`."""
     database = Database(url, schema="wires")
     opening.initialize(database)
     yield database
@@ -82,16 +82,16 @@ def doors(both: tuple[Database, Database], stack: ExitStack, **given: Any) -> li
 
 
 def family(count: int, step: int = 1) -> list[Any]:
-    """Return articles of which neighbours are duplicates, and the next ones similar."""
+    """Make articles: neighbours are duplicates, and the next ones are similar."""
     return [article(f"a{i}", [*window(step * i, 6), code(99)], i) for i in range(count)]
 
 
 def alone(number: int) -> list[int]:
-    """Return the codes of sentences that no other article has."""
+    """Return codes of sentences that no other article has."""
     return [code(100 * number + i) for i in range(6)]
 
 
-# Names.
+# Tests of schema names.
 
 BAD = [
     'weird "name',
@@ -153,11 +153,11 @@ def test_names_that_differ_share_neither_channel_nor_lock(name: str) -> None:
         assert migration_lock(name) != migration_lock(DEFAULT)
         assert 0 <= migration_lock(name) < 2**63
         assert len(outer(name)) < 64
-    # The longest name that is made of it.
+    # Check the longest name that is made from the schema's name.
     assert len(f"{name}_123456789_marks_update") < 64
 
 
-# Names that are rendered, and names that are not.
+# Tests of names in SQL: some are rendered, others stay.
 
 RENDERED = {
     "SELECT FROM dedup.article a": "SELECT FROM wires.article a",
@@ -170,7 +170,7 @@ RENDERED = {
     "set_config('dedup.settling', 'on')": "set_config('dedup_wires.settling', 'on')",
     "SET LOCAL dedup.syncing = 'on'": "SET LOCAL dedup_wires.syncing = 'on'",
     "NOTIFY dedup;": "NOTIFY dedup_wires;",
-    # These are no names of the schema.
+    # The following are no names of the schema.
     "'of a newer dedup. Stop'": None,
     "'`dedup settings` lists it'": None,
     "'dedup'": None,
@@ -197,7 +197,7 @@ def test_names_values_and_the_sql_of_others_stay_as_they_are() -> None:
     )
     assert render(made, "wires").as_string() == (
         f'SELECT "dedup"."name" FROM wires.article a, "dedup"."mark" WHERE \'dedup.x\' AND ({theirs})'
-    )  # without a connection a name of ours is of the default schema
+    )  # without a connection, dedup's names are in the default schema
     nested = sql.SQL(" UNION ").join([sql.SQL("TABLE dedup.article"), sql.SQL("TABLE dedup.mark")])
     assert render(nested, "wires").as_string() == "TABLE wires.article UNION TABLE wires.mark"
 
@@ -218,11 +218,11 @@ def test_no_module_names_the_schema_in_a_way_that_is_not_rendered() -> None:
     assert isinstance(own("article"), Named)
 
 
-# The schema.
+# Tests of the schema.
 
 
 def renamed(rows: list[tuple[str, str, str]], schema: str) -> list[tuple[str, ...]]:
-    """A catalogue as it would be in the schema `dedup`."""
+    """Return a catalogue with the names that it has in the schema `dedup`."""
 
     def plain(text: str) -> str:
         return re.sub(rf"\b(dedup_)?{schema}\b", "dedup", text)
@@ -259,7 +259,7 @@ def test_an_error_names_the_schema_and_the_command(url: str) -> None:
         Deduplicator(url)
 
 
-# All that a corpus does, where there is no schema `dedup`: a statement that names it fails.
+# Test all functions of a corpus where no schema `dedup` exists: a statement that names it fails.
 
 
 @pytest.mark.extra("browse", "frames", "judging", "scrapy", "spark")
@@ -337,7 +337,7 @@ def test_a_worker_settles_its_corpus_and_no_other(both: tuple[Database, Database
     assert_right(both[1])
 
 
-# Two corpora in one database.
+# Tests of two corpora in one database.
 
 
 def test_two_corpora_with_the_same_articles_go_their_own_ways(both: tuple[Database, Database]) -> None:
@@ -377,7 +377,7 @@ def test_neither_waits_for_the_other(both: tuple[Database, Database]) -> None:
         with hasty.session() as session, session.transaction(settling=True):
             pass
     with wires.transaction(settling=True), pytest.raises(BusyError), hasty.transaction(settling=True):
-        pass  # as it is with itself
+        pass  # a corpus waits for its own settle lock
     lock = f"SELECT pg_advisory_lock({migration_lock(DEFAULT)})"
     with psycopg.connect(plain.url, autocommit=True) as connection:
         connection.execute(lock.encode())
@@ -389,7 +389,7 @@ def test_a_notification_wakes_the_workers_of_its_corpus_only(both: tuple[Databas
     listeners = [Listener(database) for database in both]
     try:
         for listener in listeners:
-            assert not listener.wait(0.01, lambda: False)  # it listens from here on
+            assert not listener.wait(0.01, lambda: False)  # from here on the listener listens
         for told, name in enumerate(map(outer, ("dedup", "wires"))):
             with both[0].transaction() as cursor:
                 cursor.execute("SELECT pg_notify(%s, '')", [name])
@@ -410,7 +410,7 @@ def test_an_article_tells_the_workers_of_its_corpus(both: tuple[Database, Databa
             plain, wires = doors(both, stack)
             for database in both:
                 with database.transaction() as cursor:
-                    runs.begin_worker(cursor, "here", 1)  # without a worker, nobody is notified
+                    runs.begin_worker(cursor, "here", 1)  # without a worker, no notification is sent
             plain.load(family(1))
             assert not listener.wait(0.1, lambda: False)
             wires.load(family(1))
@@ -421,7 +421,7 @@ def test_an_article_tells_the_workers_of_its_corpus(both: tuple[Database, Databa
 
 @pytest.fixture
 def news(both: tuple[Database, Database]) -> Iterator[psycopg.Connection[Any]]:
-    """A table of news beside the two corpora."""
+    """Yield a connection to a table of news beside the two corpora."""
     with psycopg.connect(both[0].url, autocommit=True) as connection:
         connection.execute("CREATE TABLE public.news (id bigint PRIMARY KEY, body text, place text)")
         for i in range(4):
@@ -478,7 +478,7 @@ def test_two_corpora_attach_the_same_table_with_marks_in_it(
         assert news.execute("SELECT count(*) FROM wires.news_marks").fetchone() == (3,)
     for database in both:
         assert_right(database)
-    # One corpus is removed, and the other works on.
+    # Remove one corpus; the other must still work.
     with Operation(both[0].url) as owner:
         assert owner.uninstall().attached == ("public.news",)
     _put(news, 5, 1)
@@ -586,7 +586,7 @@ def test_the_embedded_server_dumps_and_restores_one_of_several(monkeypatch: pyte
         monkeypatch.setenv("DEDUP_HOME", str(homes[0]))
         monkeypatch.delenv("DEDUP_DATABASE_URL", raising=False)
         for schema in ("dedup", "wires"):
-            with Deduplicator(schema=schema) as dd:  # made if need be
+            with Deduplicator(schema=schema) as dd:  # makes the corpus if it is missing
                 dd.load(family(3 if schema == "wires" else 2))
                 dd.backfill(workers=0)
         file = folder / "wires.dump"

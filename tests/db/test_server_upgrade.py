@@ -1,4 +1,4 @@
-"""db upgrade: the data of an embedded server of an older PostgreSQL, made by the programs of that version."""
+"""`dedup db upgrade` of the data of an embedded server that an older PostgreSQL made."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 @dataclass(frozen=True)
 class Old:
-    """A stopped data folder of the old version, and what its corpus answered."""
+    """A stopped data folder of the old version, and the answers of its corpus."""
 
     home: Path
     answers: list[object]
@@ -70,7 +70,7 @@ def answers(url: str) -> list[object]:
 
 @pytest.fixture(scope="module")
 def old() -> Iterator[Old]:
-    """Made as a dedup with PostgreSQL 16 made it: the built-in locales came with 17."""
+    """Make data as a dedup with PostgreSQL 16 made it, without the built-in locales of version 17."""
     home = new_folder()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(postgres, "MAJOR", OLD)
@@ -102,9 +102,9 @@ def old() -> Iterator[Old]:
 
 @pytest.fixture
 def home(old: Old) -> Iterator[Path]:
-    """A copy of the old data."""
+    """Yield a home folder with a copy of the old data."""
     made = new_folder()
-    subprocess.run(["cp", "-a", old.home / "postgres", made], check=True)  # with its owner
+    subprocess.run(["cp", "-a", old.home / "postgres", made], check=True)  # keeps the owner
     yield made
     for folder in made.glob("postgres*/"):
         server_upgrade._stop(folder)
@@ -147,7 +147,7 @@ def test_the_data_go_over_and_the_old_ones_stay_until_they_are_removed(old: Old,
 
     again = run(home, "db", "upgrade", "--json")
     assert (again.returncode, json.loads(again.stdout)["kept"]) == (0, None)
-    assert embedded.status(home).running  # nothing to do stops no server
+    assert embedded.status(home).running  # no server is stopped, because there is nothing to do
     removed = run(home, "db", "upgrade", "--delete-old", "--json")
     assert json.loads(removed.stdout)["removed"] == [str(home / "postgres-16")]
     assert folders(home) == ["postgres"]
@@ -157,7 +157,8 @@ def test_the_data_go_over_and_the_old_ones_stay_until_they_are_removed(old: Old,
 
 
 KILLS = {
-    # Where: what a process that dies there leaves in place, by its version.
+    # The step at which the process is killed: the version of the data in place after that, and whether the
+    # kill comes before or after the step.
     "_make": ("16", "before"),
     "_copy": ("16", "after"),
     "_compare": ("16", "after"),
@@ -203,7 +204,7 @@ def test_killed_at_any_step_one_cluster_is_whole_and_the_next_run_ends_it(
     )
     assert killed.returncode == 9
     assert embedded._read(home / "postgres" / "PG_VERSION").strip() == left
-    if left == "16":  # unchanged: the older dedup continues with it, whatever still runs
+    if left == "16":  # the data are unchanged, and the older dedup can use them, whatever process still runs
         server_upgrade._stop(home / "postgres")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(postgres, "MAJOR", OLD)
@@ -245,13 +246,15 @@ def test_whoever_is_connected_is_cut_off_and_writes_nothing_that_is_lost(
 
 @pytest.mark.torture
 def test_interrupted_it_leaves_no_server_and_the_old_data_as_they_were(old: Old, home: Path) -> None:
-    # A program that was started in the background ignores Ctrl-C, and so would its children.
+    # A program that was started in the background ignores Ctrl-C, and so do its children: restore the
+    # default.
     heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     code = heed + "from dedup.db import server_upgrade as s; s.upgrade()"
     begun = subprocess.Popen([sys.executable, "-c", code], env=environment(home), stderr=subprocess.DEVNULL)
     logs = home / "postgres.upgrade" / "pg_upgrade_output.d"
     deadline = time.monotonic() + 100
-    while not (logs.exists() and (home / "postgres" / "postmaster.pid").exists()):  # pg_upgrade reads it
+    # Wait until pg_upgrade reads the data.
+    while not (logs.exists() and (home / "postgres" / "postmaster.pid").exists()):
         assert begun.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -283,7 +286,7 @@ def test_a_copy_that_is_not_equal_is_refused_and_the_old_data_stay(
     assert "secret" not in str(error.value)
     assert LINE not in str(error.value)
     assert embedded._read(home / "postgres" / "PG_VERSION").strip() == "16"
-    # Nothing of it is left running.
+    # No server is left running.
     assert not [f for f in home.glob("postgres*/") if (s := embedded._postmaster(f)) and s.alive()]
     assert server_upgrade.upgrade(home=home).kept
     assert answers(embedded.start(home)) == old.answers

@@ -1,4 +1,4 @@
-"""A database that may only be read, as a standby is: it answers questions, and refuses to be written."""
+"""A database that may only be read, such as a standby: it answers questions and refuses writes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WRITING = [
 
 @pytest.fixture
 def standby(database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Database]:
-    """A settled corpus, that commands reach through sessions that may only read."""
+    """Yield a settled corpus that commands reach through read-only sessions."""
     load(database, *(article(f"a{i}", [*window(i, 6), code(99)], i) for i in range(8)))
     with Deduplicator(database.url) as dd:
         dd.backfill(workers=0)

@@ -1,4 +1,4 @@
-"""Statements in files: each is described, used, and understood by the server."""
+"""Statements in files: each is described, used, and accepted by the server."""
 
 from __future__ import annotations
 
@@ -66,26 +66,26 @@ PARTS = {
     },
     "store/verdicts": {"fields": "a.id"},
 }
-"""Parts of statements as the code passes them, or others of the same type."""
+"""Parts of statements as the code passes them, or other parts of the same type."""
 
-for of_extra in sorted(Path(__file__).parents[1].glob("extras/*/parts.py")):  # each extra knows its own
+for of_extra in sorted(Path(__file__).parents[1].glob("extras/*/parts.py")):  # each extra lists its own parts
     PARTS |= import_module(f"tests.extras.{of_extra.parent.name}.parts").PARTS
 
 COMPOSED = ("attach/functions",)
-"""Features whose statements are composed with names of a table: they are tried where tables are attached."""
+"""Features with statements made from names of a table; the tests of attached tables run them."""
 
 PREPARED = re.compile(r"(--.*\n)*\s*(SELECT|INSERT|UPDATE|DELETE|WITH|MERGE|VALUES)\b")
 
 
 def users(feature: str) -> str:
-    """The modules that use the statements of a feature."""
+    """Return the text of the modules that use the statements of a feature."""
     modules = (file.read_text("utf-8") for file in FOLDER.rglob("*.py"))
     asked = f'Statements("{feature}")'
     return "\n".join(text for text in modules if asked in text)
 
 
 def numbered(text: str) -> str:
-    """A statement with numbers for its values, as PREPARE wants it."""
+    """Return a statement with numbered parameters, as PREPARE needs them."""
     names = list(dict.fromkeys(re.findall(r"%\((\w+)\)[sb]", text)))
     return re.sub(r"%\((\w+)\)[sb]", lambda m: f"${names.index(m[1]) + 1}", text).replace("%%", "%")
 
@@ -101,19 +101,19 @@ def test_every_statement_is_described_and_used(feature: str) -> None:
     code, parts = users(feature), parts_of(feature)
     for name, statement in statements.read(feature).items():
         assert text.count(f"-- name: {name}\n") == 1
-        assert statement.startswith("-- "), f"{feature} {name}: what is it for?"
+        assert statement.startswith("-- "), f"{feature} {name}: say in a comment what it is for"
         assert f'"{name}"' in code or name in parts, f"{feature} {name} is not used"
 
 
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("feature", [feature for feature in FEATURES if feature not in COMPOSED])
 def test_every_statement_is_understood_by_the_server(database: Database, feature: str) -> None:
-    """Prepared, or executed without values where the server prepares no such statement."""
+    """The server prepares each statement, or executes it without values if it cannot be prepared."""
     ask, parts, wrong = Statements(feature), parts_of(feature), []
     with psycopg.connect(database.url) as connection, connection.transaction(force_rollback=True):
         for name in statements.read(feature):
             if name in parts:
-                continue  # no whole statement
+                continue  # a part is no whole statement
             text = ask(name, **PARTS.get(feature, {})).decode()
             try:
                 with connection.transaction():
@@ -151,7 +151,7 @@ IN_PYTHON = {
     "store/word_index.py": "no value can be bound in DDL",
     "extras/frames/story_export.py": "SQLite's",
 }
-"""Modules in which statements may stand, and why."""
+"""Modules that may contain statements, with the reason."""
 
 SQL = re.compile(
     r"\s*(SELECT|INSERT INTO|UPDATE [a-z{]|DELETE FROM|WITH \w+ AS|TRUNCATE|ANALYZE"
@@ -160,7 +160,10 @@ SQL = re.compile(
 
 
 def test_statements_stand_in_files() -> None:
-    """Statements of sessions are exempt: `SELECT 1`, and functions of Postgres for locks and processes."""
+    """Only the modules of `IN_PYTHON` contain statements.
+
+    `SELECT 1` and calls of Postgres functions for locks and processes do not count.
+    """
     package = FOLDER
     found = {
         file.relative_to(package).as_posix()

@@ -1,4 +1,4 @@
-"""`dedup.tables` against the schema: the same tables, views, columns, types, comments and keys."""
+"""`dedup.tables` has the same tables, views, columns, types, comments and keys as the schema."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from tests.conftest import Server
 REWRITE = "DEDUP_REWRITE_SCHEMA=1 .venv/bin/python -m pytest tests/db/test_tables.py -k described"
 PEOPLE = ("agency", "correction_phrase", "judgement", "outlet", "pair_pin", "sentence_pin")
 TABLES = ("article", "article_mark", "match", *PEOPLE)
-"""Tables for programs: articles, marks, pairs, and what people decided. Views are all for programs."""
+"""Tables for programs: articles, marks, pairs, and decisions of people. All views are for programs."""
 
-# SQLAlchemy 2.1 passes on a property of constraints that are not validated yet under a wrong name.
+# SQLAlchemy 2.1 passes a property of constraints that are not validated yet under a wrong name.
 pytestmark = pytest.mark.filterwarnings("ignore:Can't validate argument 'dialect_options'")
 
 
@@ -43,7 +43,7 @@ def corpora(server: Server) -> Iterator[Database]:
 
 
 def reflected(engine: Engine, schema: str) -> MetaData:
-    """The tables for programs and all views, as the server describes them."""
+    """Return the tables for programs and all views, as the server describes them."""
     found = MetaData(schema=schema)
     views = [name for name in inspect(engine).get_view_names(schema) if not name.endswith("_marks")]
     found.reflect(engine, views=True, only=[*TABLES, *views], resolve_fks=False)
@@ -69,7 +69,7 @@ def facts(table: Table) -> dict[str, Any]:
 
 
 def written(found: MetaData, views: set[str]) -> str:
-    """The text of `tables.txt` for a schema."""
+    """Return the text of `tables.txt` for a schema."""
     names = {type_name(kind): name for name, kind in TYPES.items()}
     lines: list[str] = []
     for table in sorted(found.tables.values(), key=lambda one: one.name):
@@ -123,11 +123,11 @@ def test_alembic_finds_no_difference_and_would_find_one(corpora: Database, schem
 
 
 class Base(DeclarativeBase):
-    """Models of an application."""
+    """The base class of an application's models."""
 
 
 class Item(Base):
-    """An article of a CMS, whose `guid` is the source_id."""
+    """An article of a CMS; its `guid` is the source_id."""
 
     __tablename__ = "cms_item"
     __table_args__ = {"schema": "public"}  # noqa: RUF012 (as SQLAlchemy declares it)

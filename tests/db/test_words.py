@@ -1,7 +1,8 @@
-"""A counter can read no word of a text by any table, view, function or command; an analyst and a reader can.
+"""A counter can read no word of a text, by any table, view, function or command; analyst and reader can.
 
-Every sentence of the corpus holds a word that stands nowhere else. So whatever is read through a right of a
-role is searched for that word.
+Every sentence of the corpus holds a word that occurs nowhere else. The tests search for this word in
+everything
+that a role may read.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ CALLS = {
     "origins": "SELECT * FROM dedup.origins(ARRAY(SELECT id FROM dedup.mark))",
     "text_hash": "SELECT dedup.text_hash('a text that the caller gives')",
 }
-"""The functions that a counter may call, and a call of each."""
+"""The functions that a counter may call, with a call of each."""
 
 
 def words(codes: list[Code]) -> str:
-    """A text of which every sentence holds the mark."""
+    """Return a text with the word `MARK` in every sentence."""
     return " ".join(sentence(each).replace(" ", f" {MARK} ", 1) for each in codes)
 
 
 @pytest.fixture
 def marked(database: Database, granted: Names) -> Iterator[Database]:
-    """A corpus with something in every table that holds words, and an attached table."""
+    """Yield a corpus with rows in every table that holds words, and an attached table."""
     with owned(database) as owner, Deduplicator(database.url) as dd:
         dd.load(
             Article(
@@ -68,7 +69,7 @@ def marked(database: Database, granted: Names) -> Iterator[Database]:
 
 
 def readable(connection: psycopg.Connection[tuple[str, ...]]) -> list[tuple[str, list[str]]]:
-    """Return the tables and views outside of the catalogue, with the columns that the role may read."""
+    """Return the tables and views outside the catalogue, with the columns that the role may read."""
     return connection.execute(
         """
         SELECT c.oid::regclass::text, array_agg(a.attname::text ORDER BY a.attnum)
@@ -83,7 +84,7 @@ def readable(connection: psycopg.Connection[tuple[str, ...]]) -> list[tuple[str,
 
 
 def tells(connection: psycopg.Connection[tuple[str, ...]]) -> set[str]:
-    """The columns with a word of a text, among all that a role may read."""
+    """Return the columns that hold a word of a text, of all columns that a role may read."""
     found = set()
     for relation, columns in readable(connection):
         for column in columns:

@@ -1,1 +1,1 @@
-"""Specifications in plain Python; tests compare the results of arrays and of Spark with theirs."""
+"""Specifications in plain Python; tests compare the results of arrays and of Spark with them."""

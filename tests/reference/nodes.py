@@ -1,9 +1,11 @@
-"""Articles become nodes, and nodes meet under keys: where the rounds begin (docs/semantics.md, section 6).
+"""Articles become nodes, and nodes share keys: the input of the rounds (docs/semantics.md, section 6).
 
-An article is known by its *number*, its place in canonical order. A *node* is a class of articles with equal
-fingerprints and times of publication; it bears the number of its first member. Its keys are its sentences
-that are not common, its bucket keys, its content hash, and the pins that name it. Nodes *meet* where they
-share a key, and have no relation where they share none. `rounds.py` decides the nodes.
+The *number* of an article is its place in canonical order. A *node* is a class of articles with equal
+fingerprints and times of publication; its number is the number of its first member. The keys of a node are
+its
+sentences that are not common, its bucket keys, its content hash, and the pins that name it. Two nodes *meet*
+if
+they share a key; otherwise they have no relation. `rounds.py` decides the nodes.
 """
 
 from __future__ import annotations
@@ -20,16 +22,16 @@ from dedup.text.fingerprint import Fingerprint
 
 Kind = Literal["sentence", "bucket", "content", "pin"]
 Key = tuple[Kind, int | tuple[int, int]]
-"""Keys under which nodes meet; the numbers of two articles identify a pin."""
+"""A kind of key, with a hash, or with the numbers of the two articles of a pin."""
 
 Groups = Mapping[Key, Sequence[int]]
-"""The nodes that have a key, by number."""
+"""The numbers of the nodes that have each key."""
 
 NodePair = tuple[int, int]
 """Two nodes, the earlier one first."""
 
 Said = Mapping[NodePair, Relation]
-"""The pins by the numbers of their articles."""
+"""The pinned relations, by the numbers of the two articles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,8 @@ class Node:
     """A class of articles with equal fingerprints and times of publication.
 
     Attributes:
-        members: their numbers, ascending.
-        published: see `marks.published_second`.
+        members: the numbers of its articles, ascending.
+        published: the time of publication, from `marks.published_second`.
     """
 
     members: tuple[int, ...]
@@ -47,27 +49,27 @@ class Node:
 
     @property
     def first(self) -> int:
-        """The number of the node, and of its first member."""
+        """Return the number of the node, which is the number of its first member."""
         return self.members[0]
 
     @property
     def last(self) -> int:
-        """The number of its last member."""
+        """Return the number of the last member."""
         return self.members[-1]
 
     @property
     def weight(self) -> int:
-        """Number of articles that a node represents."""
+        """Return the number of articles in the node."""
         return len(self.members)
 
 
 def in_order(subjects: Iterable[Subject]) -> list[Subject]:
-    """The articles in canonical order; the number of an article is its place here, from 0."""
+    """Return the articles in canonical order; the number of an article is its place in this list, from 0."""
     return sorted(subjects, key=lambda s: s.order)
 
 
 def numbered(ordered: Sequence[Subject], pins: Pins) -> Said:
-    """The pins of articles that are there."""
+    """Return the pins by article numbers, without the pins of absent articles."""
     numbers = {subject.id: number for number, subject in enumerate(ordered)}
     found: dict[NodePair, Relation] = {}
     for (a, b), relation in ((tuple(pair), relation) for pair, relation in pins.items()):
@@ -78,11 +80,12 @@ def numbered(ordered: Sequence[Subject], pins: Pins) -> Said:
 
 
 def nodes(ordered: Sequence[Subject], said: Said, part: Callable[[int], int]) -> list[Node]:
-    """The classes of articles with equal fingerprints and times of publication, by number. Articles named in
-    pins stay alone.
+    """Return the classes of articles with equal fingerprints and times of publication, by number.
+
+    An article that a pin names has a node for itself.
 
     Args:
-        part: of the number of an article; only those for which it gives the same are one node.
+        part: a function of an article's number; articles of one node have the same result.
     """
     pinned = {number for pair in said for number in pair}
     classes: dict[object, list[int]] = {}
@@ -98,11 +101,10 @@ def nodes(ordered: Sequence[Subject], said: Said, part: Callable[[int], int]) ->
 def common_sentences(
     found: Sequence[Node], settings: Settings, pins: Mapping[int, bool] | None = None
 ) -> dict[int, float]:
-    """C, the common sentences with their effective stories: `oracle.common_sentences` with weights.
+    """Return the common sentences with their effective stories: `oracle.common_sentences` with weights.
 
     Args:
-        pins: sentence hash to whether an analyst declared it always or never common.
-    """
+        pins: for a sentence hash, whether a person declared the sentence always (True) or never common."""
     carriers: dict[int, list[Node]] = {}
     for node in found:
         for sentence in node.fingerprint.sentence_hashes:
@@ -127,7 +129,7 @@ def groups(found: Sequence[Node], common: Collection[int], said: Said) -> Groups
         f = node.fingerprint
         keys: list[Key] = [("sentence", h) for h in f.sentence_hashes if h not in common]
         keys += [("bucket", key) for key in set(f.buckets)]
-        # Equal texts that are not short have equal buckets, so an engine may leave their contents out.
+        # An engine may leave out the contents of texts that are not short: equal texts have equal buckets.
         keys.append(("content", f.content_hash))
         for key in keys:
             members.setdefault(key, []).append(node.first)

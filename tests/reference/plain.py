@@ -1,6 +1,6 @@
-"""The definition of a fingerprint's sentences, word by word and without shortcuts.
+"""The definition of fingerprints, word by word and without shortcuts.
 
-`dedup/text/batch.py` makes the same of many texts over arrays, and is held equal to this by tests.
+`dedup/text/batch.py` makes the same fingerprints of many texts with arrays; tests compare the two.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from dedup.text.signature import EMPTY, minhash, shingles, signature
 
 
 class PlainMaker:
-    """Makes fingerprints with one set of settings, by plain Python."""
+    """A maker of fingerprints in plain Python, with one set of settings."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.hasher = Hasher(settings.hash_key)
 
     def sentence(self, sentence: str) -> int | None:
-        """The hash of a sentence, None if it is too short to count."""
+        """Return the hash of a sentence, or None if the sentence is too short to count."""
         found = words(sentence)
         counts = len(" ".join(found)) >= self.settings.sentence_min_characters
         return self.hasher.words(found) if counts else None
 
     def make(self, sentences: Sequence[str], title: str | None, version: int) -> Fingerprint | None:
-        """The fingerprint of a text; None if it has no word."""
+        """Return the fingerprint of a text, or None if the text has no word."""
         settings = self.settings
         found = [word for sentence in sentences for word in words(sentence)]
         if not found:

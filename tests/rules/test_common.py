@@ -22,12 +22,12 @@ def stories(*buckets: Sequence[int]) -> float:
 
 
 def copies(count: int, story: int = 1) -> list[list[int]]:
-    """Carriers that agree in every band."""
+    """Return the buckets of `count` articles that carry the sentence and agree in every band."""
     return [[100 * story + band for band in range(BANDS)]] * count
 
 
 def strangers(count: int) -> list[list[int]]:
-    """Carriers that agree in none."""
+    """Return the buckets of `count` articles that carry the sentence and agree in no band."""
     return [[-1_000 * i - band for band in range(BANDS)] for i in range(1, count + 1)]
 
 
@@ -63,7 +63,7 @@ def test_stories_of_many_copies_are_counted_as_stories() -> None:
 
 
 def test_bands_are_weighed_alike() -> None:
-    # Half of the bands agree for all, the others for none but oneself: c is half of 1 + 1/40.
+    # All 40 articles agree in half of the bands and differ in the others: c is half of 1 + 1/40.
     half = [[band if band < BANDS // 2 else 1_000 * i + band for band in range(BANDS)] for i in range(40)]
     assert stories(*half) == pytest.approx(2 / (1 + 1 / 40))
 
@@ -75,7 +75,7 @@ def test_one_key_in_two_bands_is_no_agreement() -> None:
 
 @pytest.mark.parametrize(("carriers", "told"), [(11, "4.8"), (20, "5.8"), (300, "7.5"), (10_000, "7.7")])
 def test_copies_that_are_duplicates_never_count_for_more_than_eight_stories(carriers: int, told: str) -> None:
-    # Two copies of a shingle Jaccard of 0.6 meet in a band of 4 rows with the probability 0.6 ** 4.
+    # Two copies with a shingle Jaccard of 0.6 agree in a band of 4 rows with the probability 0.6 ** 4.
     collisions = Fraction(6, 10) ** 4
     pairs = -int(-collisions * BANDS * carriers * (carriers - 1) // 1)
     found = effective_stories(carriers, pairs, BANDS)
@@ -88,7 +88,7 @@ def test_copies_that_are_duplicates_never_count_for_more_than_eight_stories(carr
 
 @pytest.mark.parametrize("carriers", [11, 17, 300])
 def test_the_limit_itself_is_not_common(carriers: int) -> None:
-    # P is even in truth, but the rule is about any whole number.
+    # Every corpus has an even number of pairs, but the rule must hold for any whole number.
     at = -(-BANDS * carriers * carriers // LIMIT) - BANDS * carriers
     assert not is_common(carriers, at, BANDS, LIMIT)
     assert is_common(carriers, at - 1, BANDS, LIMIT)

@@ -1,4 +1,4 @@
-"""Decisions in arrays equal the oracle's, for any batch size."""
+"""Decisions about arrays of articles equal the oracle's decisions, for any batch size."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def check(subjects: list[Subject], settings: Settings, pins: Pins, at_once: int)
 
 
 def check_best_match(ordered: list[Subject], found: Decisions) -> None:
-    """Check that a pair flagged as best match has the score and rule of its earlier article's mark."""
+    """Check that each pair flagged as best match has the score and the rule of its earlier article's mark."""
     pairs = found.pairs
     flagged = pairs.earlier[found.best_match]
     assert len(set(flagged.tolist())) == len(flagged)
@@ -111,7 +111,7 @@ def check_best_match(ordered: list[Subject], found: Decisions) -> None:
 
 
 def check_components(found: Decisions) -> None:
-    """Related articles are in one component; its name is its first member."""
+    """Check that related articles are in one component, which is named after its first member."""
     component = found.component
     assert (component[component] == component).all()
     assert (component <= np.arange(len(component))).all()
@@ -141,7 +141,11 @@ def test_decisions_are_those_of_the_oracle(
 def test_some_are_decided_among_settled_ones_as_among_all(
     given: tuple[list[Subject], Pins], chosen: int, at_once: int, kept: int
 ) -> None:
-    """Articles outside know their best matches there; articles that come in find the rest, and report it."""
+    """Articles decided beside settled originals get the same marks as if all were decided at once.
+
+    The originals bring their best matches among themselves; the new decisions find and report the better
+    ones.
+    """
     settings = SETTINGS.with_values({"similar_pairs": kept})
     subjects, pins = sorted(given[0], key=lambda s: s.order), given[1]
     common = set(oracle.common_sentences([s.fingerprint for s in subjects], settings))

@@ -1,4 +1,4 @@
-"""The oracle against docs/semantics.md, sections 2 and 5, by brute force over all subsets of tiny corpora."""
+"""The oracle obeys docs/semantics.md, sections 2 and 5: tests try all subsets of tiny corpora."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SIZE = 8
 def fingerprint(
     sentences: Sequence[int], signature: Sequence[int] = (), content: int = 0, bands: int = RULES.bands
 ) -> Fingerprint:
-    # A bucket number stands for two positions, so that many pairs have a bucket in common.
+    # Each bucket is made of two values of the signature, so that many pairs have a bucket in common.
     buckets = [10 * i + signature[i] + 3 * signature[i + 1] for i in range(0, len(signature), 2)]
     return Fingerprint(
         version=1,
@@ -59,13 +59,13 @@ def short(content: int) -> Fingerprint:
 
 
 def subject(id: int, minute: int, made: Fingerprint, day: int = 0) -> Subject:
-    """Return an article at `minute`. `day`: its day of publication; 0 if it is undated."""
+    """Return an article that came at `minute` and was published on `day`; day 0 means without a date."""
     return Subject(id, (START + timedelta(minutes=minute), b"%d" % id), made, day * DAY)
 
 
 @st.composite
 def corpora(draw: st.DrawFn, size: int = 7) -> list[Subject]:
-    """Articles made of runs of a few sentences, so that many pairs lie close to the thresholds."""
+    """Draw articles made of runs of a few sentences, so that many pairs lie close to the thresholds."""
     found = []
     for id in range(draw(st.integers(0, size))):
         first = draw(st.integers(1, 6))
@@ -77,13 +77,14 @@ def corpora(draw: st.DrawFn, size: int = 7) -> list[Subject]:
         made = fingerprint(sentences, signature, content)
         if draw(st.integers(0, 6)) == 0:
             made = short(draw(st.integers(80, 81)))
-        # The rules compare only the days of two articles, so the days need not follow the canonical order.
+        # The days need not follow the canonical order, because the rules compare only the days of two
+        # articles.
         found.append(subject(id, draw(st.integers(0, 3)), made, draw(st.sampled_from([0, 1, 4, 5]))))
     return found
 
 
 PINS = st.dictionaries(
-    # Ids beyond the corpus: a pin about an article that is not there waits for it.
+    # Some ids are not in the corpus: the pin of an absent article waits for the article.
     st.sets(st.integers(0, 9), min_size=2, max_size=2).map(frozenset),
     st.sampled_from(Relation),
     max_size=4,
@@ -93,7 +94,7 @@ PINS = st.dictionaries(
 def relations(
     subjects: Sequence[Subject], common: set[int], pins: Pins | None = None
 ) -> dict[tuple[int, int], Related]:
-    """Return all related pairs by both ids, in both directions."""
+    """Return the relation of each related pair, under both orders of the two ids."""
     seen = {s.id: Profile.of(s.fingerprint, common, s.published) for s in subjects}
     found = {}
     for a, b in combinations(seen, 2):
@@ -126,7 +127,8 @@ def test_the_canonical_articles_are_the_first_maximal_independent_set(
         for chosen in independent
         if all(any((id, other) in duplicates for other in chosen) for id in ids if id not in chosen)
     ]
-    # The first set has the earliest article; among such sets, the next earliest article, and so on.
+    # Take the set with the earliest article; among several, the one with the next earliest article, and so
+    # on.
     first = max(maximal, key=lambda chosen: [id in chosen for id in ids])
     found, _ = marks(subjects, common, RULES, pins)
     assert {id for id, mark in found.items() if mark.status is not Status.DUPLICATE} == first
@@ -170,7 +172,7 @@ def test_every_mark_says_what_is_true(
     }
 
     def before(id: int, one: int, other: int) -> bool:
-        """Return whether the first of two articles is more like a third, or equally and earlier."""
+        """Return whether `one` matches `id` better than `other`: by score, then by rule, then by place."""
         a, b = everything[id, one], everything[id, other]
         rules = (a.rule.value, b.rule.value) if id in canonical else ("", "")
         if a.scores.score != b.scores.score:
@@ -198,7 +200,7 @@ def test_no_mark_depends_on_the_order_of_input_or_on_ids(
     assert common_sentences([s.fingerprint for s in shuffled], RULES) == common
     expected_marks, expected_pairs = marks(subjects, common, RULES, pins)
     assert marks(shuffled, common, RULES, pins) == (expected_marks, expected_pairs)
-    # Other ids, the same order keys: the same marks under other names.
+    # With other ids and the same order keys, the marks are the same under the new ids.
     renamed = [replace(s, id=1000 - s.id) for s in shuffled]
     expected = {
         1000 - id: replace(mark, duplicate_of=None if mark.duplicate_of is None else 1000 - mark.duplicate_of)
@@ -232,7 +234,8 @@ def test_marks_do_not_depend_on_how_many_pairs_are_kept(
 
 
 def test_a_chain_has_no_links_through_duplicates() -> None:
-    # 1-2 and 2-3 are duplicates, 1-3 are not: 3 is canonical, although its neighbour 2 is a duplicate.
+    # Articles 1 and 2 are duplicates, and 2 and 3, but not 1 and 3: 3 is canonical, although 2 is a
+    # duplicate.
     one, two, three = ([1, 2, 3, 4], [2, 3, 4, 5], [3, 4, 5, 6])
     subjects = [subject(i, i, fingerprint(s, content=i)) for i, s in enumerate((one, two, three), 1)]
     found, pairs = marks(subjects, set(), RULES)
@@ -243,7 +246,7 @@ def test_a_chain_has_no_links_through_duplicates() -> None:
         Pair(2, 1, "duplicate", "sentences", 0.6, 0.6, 0.0, 0.75),
         Pair(3, 1, "similar", "sentences", 2 / 6, 2 / 6, 0.0, 0.0),
     }
-    # If 2 is the earliest, both others are its duplicates.
+    # If article 2 is the earliest, both others are its duplicates.
     found, _ = marks([replace(subjects[1], order=(START, b"")), subjects[0], subjects[2]], set(), RULES)
     assert [found[i].duplicate_of for i in (1, 2, 3)] == [2, None, 2]
 
@@ -295,7 +298,8 @@ def test_a_pin_holds_for_pairs_that_have_nothing_in_common() -> None:
 def test_a_pin_that_frees_an_article_lets_its_copies_follow_it() -> None:
     subjects = [subject(i, i, fingerprint([1, 2, 3], content=5)) for i in range(4)]
     found, _ = marks(subjects, set(), RULES, {frozenset((0, 1)): Relation.UNRELATED})
-    # 1 is canonical now; 2 and 3 are copies of both, of which the earliest is named.
+    # Article 1 is canonical now. Articles 2 and 3 are copies of both 0 and 1, and their marks name the
+    # earlier one.
     assert [found[i].duplicate_of for i in range(4)] == [None, None, 0, 0]
 
 
@@ -319,7 +323,7 @@ def test_copies_of_a_wire_report_do_not_make_its_sentences_common_but_different_
     assert common_sentences(footers, RULES) == {}
     more = carriers(9, [(50, 50, 50, 50)])
     assert common_sentences([*footers, *more], RULES) == {9: 3.0}
-    # Copies of all articles make more carriers, but no more stories; so does a copy of one article.
+    # A copy of every article adds carriers but no story; so does another copy of one article.
     assert common_sentences([*footers, *footers], RULES) == {}
     assert common_sentences([*footers, *carriers(9, [(0, 0, 0, 0)])], RULES) == {}
     assert common_sentences([*footers, *more, *footers, *more], RULES) == {9: 3.0}
@@ -332,7 +336,7 @@ def test_pins_outweigh_the_count(pins: dict[int, bool], expected: set[int]) -> N
     found = carriers(9, [(i, i, i, i) for i in range(RULES.common_stories + 1)])
     common = common_sentences(found, RULES, pins)
     assert common.keys() == expected
-    assert common.get(1, 0.0) == 0.0  # nobody carries it, and it is common all the same
+    assert common.get(1, 0.0) == 0.0  # no article carries this sentence, and it is common all the same
     assert common.get(9, 3.0) == 3.0
 
 
@@ -358,7 +362,7 @@ BANDS16 = replace(RULES, bands=16, common_stories=10)
 
 
 def test_edited_copies_of_a_report_do_not_pass_for_stories() -> None:
-    # Each copy keeps the bucket of a band with the probability 0.36: c = 0.13, that of a Jaccard of 0.6.
+    # Each copy keeps the bucket of a band with the probability 0.36, so c = 0.13, as at a Jaccard of 0.6.
     chooser = random.Random(1)
     copies = carriers(
         1,
@@ -369,14 +373,14 @@ def test_edited_copies_of_a_report_do_not_pass_for_stories() -> None:
     )
     assert common_sentences(copies, BANDS16) == {}
     assert 7 < common_sentences(copies, replace(BANDS16, common_stories=6))[1] < 9
-    # A line that as many other stories carry is common all the same.
+    # A sentence of 300 copies that 900 different stories carry too is common.
     others = carriers(1, [[chooser.getrandbits(60) for _ in range(16)] for _ in range(900)])
     assert common_sentences([*copies, *others], BANDS16).keys() == {1}
 
 
 def test_furniture_that_fills_two_bands_of_its_pages_is_common() -> None:
-    # Pages that share a template agree in two of the sixteen bands: c is above 1/8, less than 8 stories; in
-    # one band nearly 16.
+    # Pages of one template that agree in two of the sixteen bands have c above 1/8: they count for less than
+    # 8 stories. If they agree in one band, they count for nearly 16.
     for bands, expected in ((1, {1}), (2, set())):
         pages = carriers(1, [[*range(bands), *[100 + i] * (16 - bands)] for i in range(1_000)])
         assert common_sentences(pages, BANDS16).keys() == expected

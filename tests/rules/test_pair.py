@@ -1,4 +1,4 @@
-"""The relation of a pair: scores by hand, thresholds met exactly, the laws of docs/semantics.md, 3 and 4."""
+"""The relation of a pair: worked scores, exact thresholds, and laws (docs/semantics.md, sections 3 and 4)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dedup.base.settings import Settings
 from dedup.rules.pair import DAY, Profile, Related, Relation, Rule, Scores, relate, score
 from dedup.text.fingerprint import Fingerprinter
 
-# Every rule is given, so that a new default changes no expectation.
+# Give every rule a value, so that a new default changes no expectation.
 RULES = Settings(
     duplicate_sentence_jaccard=0.7,
     duplicate_signature_jaccard=0.6,
@@ -34,7 +34,7 @@ RULES = Settings(
     similar_signature_alone=0.5,
 )
 SIZE = 256
-"""Bytes of a signature: e equal bytes give the estimate (e - 1) / 255."""
+"""Bytes of a signature; `e` equal bytes give the estimate (e - 1) / 255."""
 
 
 def profile(
@@ -62,10 +62,10 @@ def agreeing(
     buckets: Iterable[int] = (1,),
     shingles: tuple[int, int] = (100, 100),
 ) -> tuple[Profile, Profile]:
-    """Two profiles that agree in some bytes of their signatures and in some sentences.
+    """Make two profiles that agree in some bytes of their signatures and in some sentences.
 
     Args:
-        fewer, more: sentences of each besides the shared ones.
+        fewer, more: numbers of sentences that only the first, or only the second, profile has.
     """
     both = set(range(shared))
     return (
@@ -81,7 +81,7 @@ def agreeing(
 
 
 def said(pair: tuple[Profile, Profile], rules: Settings = RULES, pin: Relation | None = None) -> str | None:
-    """The relation and the rule of a pair, whichever is named first."""
+    """Return the relation and the rule of a pair; check that the order of the two does not matter."""
     found = relate(*pair, rules, pin)
     assert relate(pair[1], pair[0], rules, pin) == found
     return f"{found.relation} by {found.rule}" if found else None
@@ -99,7 +99,7 @@ PROFILES = st.one_of(
         st.integers(0, 4),
         st.sampled_from([0, 1, 4, 5]),
     ),
-    # Long texts without a shingle, and short texts.
+    # Draw long texts without a shingle too, and short texts.
     st.builds(
         lambda sentences, content: profile(sentences, [], content, (content,), 0),
         st.sets(st.integers(1, 9), max_size=9),
@@ -136,13 +136,14 @@ PINS = st.sampled_from([None, *Relation])
 
 
 def test_scores_worked_by_hand() -> None:
-    # Texts of 4 and 6 sentences share 3: 3 of 7, and 3 of the shorter text's 4; 154 of 256 bytes make 0.6.
+    # The texts have 4 and 6 sentences and share 3: 3 of all 7, and 3 of the 4 in the shorter text. Of 256
+    # bytes, 154 are equal: the estimate is 0.6.
     one, other = agreeing(154, shared=3, fewer=1, more=3)
     assert score(one, other, RULES) == Scores(
         shared=3,
         sentence_jaccard=3 / 7,
         signature_jaccard=0.6,
-        containment=0.75,  # both by 3 / 4 and by 0.6 * 200 / (1.6 * 100)
+        containment=0.75,  # 3 / 4 by sentences, 0.6 * 200 / (1.6 * 100) by shingles
         same_content=False,
         same_bucket=True,
         shingles=100,
@@ -187,7 +188,7 @@ def test_equal_content_is_a_duplicate_whatever_the_evidence() -> None:
     ],
 )  # fmt: skip
 def test_sentence_thresholds_are_met_exactly(shared: int, union: int, relation: str | None) -> None:
-    # Both the longer and the shorter text have sentences that the other lacks: no containment.
+    # The shorter text is inside the longer one, so set the limits of containment out of reach.
     rules = Settings().with_values({"similar_containment": 1, "containment_sentences": 100})
     pair = (profile(range(union), content=1), profile(range(shared), content=2))
     assert said(pair, rules) == (relation and f"{relation} by sentences")
@@ -201,7 +202,7 @@ def test_sentence_thresholds_are_met_exactly(shared: int, union: int, relation: 
     ],
 )  # fmt: skip
 def test_signature_thresholds_are_met_exactly(equal: int, expected: str | None) -> None:
-    # 154 equal bytes are 0.6 and 103 are 0.4, to the last bit.
+    # 154 equal bytes make exactly 0.6, and 103 make exactly 0.4.
     pair = agreeing(equal, shared=1, fewer=20, more=20, shingles=(29, 29))
     assert said(pair) == (expected and f"{expected} by signature")
 
@@ -233,7 +234,7 @@ def test_few_shingles_are_no_evidence(shingles: int, expected: str | None) -> No
     assert said(agreeing(256, shingles=(100, shingles))) == expected
 
 
-# Containment, clause by clause.
+# Tests of containment, one condition each.
 
 
 @pytest.mark.parametrize(
@@ -257,10 +258,10 @@ def test_containment_by_sentences_needs_shared_ones(needed: int, containment: fl
 @pytest.mark.parametrize(
     ("equal", "shingles", "containment"),
     [
-        (52, (100, 401), 0.0),  # more than 4 times as long: a tenth of the sentences is too little
+        (52, (100, 401), 0.0),  # more than 4 times as long, and one sentence of ten is too little
         (52, (100, 400), 0.2 * 500 / (1.2 * 100)),
         (52, (100, 320), 0.2 * 420 / (1.2 * 100)),
-        (52, (100, 319), 0.2 * 419 / (1.2 * 100)),  # 0.698, just below
+        (52, (100, 319), 0.2 * 419 / (1.2 * 100)),  # 0.698, just below the threshold
         (103, (100, 100), 0.4 * 200 / (1.4 * 100)),
         (154, (30, 90), 1.0),  # 0.6 * 120 / (1.6 * 30) would be 1.5
         (1, (100, 500), 0.0),
@@ -269,7 +270,8 @@ def test_containment_by_sentences_needs_shared_ones(needed: int, containment: fl
 def test_containment_by_signature_worked_by_hand(
     equal: int, shingles: tuple[int, int], containment: float
 ) -> None:
-    # An intersection of s (m + n) / (1 + s) over the smaller set; one shared sentence supports it.
+    # The estimated intersection, s (m + n) / (1 + s), is divided by the smaller set; one shared sentence is
+    # needed.
     pair = agreeing(equal, shared=1, fewer=9, more=9, buckets=(2,), shingles=shingles)
     assert score(*pair, RULES).containment == score(*pair[::-1], RULES).containment == containment
     assert said(pair) == ("similar by containment" if containment >= 0.7 else None)
@@ -309,12 +311,12 @@ def test_containment_is_no_part_of_the_score() -> None:
 def test_beyond_a_ratio_containment_by_signature_needs_sentences(
     shared: int, fewer: int, containment: float
 ) -> None:
-    """3 of 10 sentences are enough, 2 of 7 are too few."""
+    """If one text is far longer, 3 of 10 shared sentences are enough and 2 of 7 are too few."""
     pair = agreeing(52, shared=shared, fewer=fewer, more=50, buckets=(2,), shingles=(100, 500))
     assert score(*pair, RULES).containment == containment
 
 
-# Time, and furniture.
+# Tests of pairs that are far apart in time, and of furniture.
 
 
 @pytest.mark.parametrize(
@@ -322,12 +324,13 @@ def test_beyond_a_ratio_containment_by_signature_needs_sentences(
     [
         (154, {}, 3 * DAY, "duplicate by signature"),
         (154, {}, 3 * DAY + 1, "similar by signature"),
-        (230, {}, 3 * DAY + 1, "similar by signature"),  # 229 / 255 is 0.898
+        # The estimate is 229 / 255 = 0.898, below `reprint_score`.
+        (230, {}, 3 * DAY + 1, "similar by signature"),
         (231, {}, 3 * DAY + 1, "duplicate by signature"),
         (1, {"shared": 8, "fewer": 1, "more": 1}, 3 * DAY, "duplicate by sentences"),
         (1, {"shared": 8, "fewer": 1, "more": 1}, 3 * DAY + 1, "similar by sentences"),
         (1, {"shared": 9, "fewer": 1}, 3 * DAY + 1, "duplicate by sentences"),
-        # For both rules one of the two scores is enough.
+        # One score above `reprint_score` is enough, and either rule may then decide.
         (231, {"shared": 8, "fewer": 1, "more": 1}, 900 * DAY, "duplicate by sentences"),
     ],
 )
@@ -337,7 +340,7 @@ def test_far_apart_only_nearly_the_same_text_is_a_duplicate(
     one, other = agreeing(equal, **sentences)  # type: ignore[arg-type]
     first = 400 * DAY
     assert said((replace(one, published=first), replace(other, published=first + seconds))) == expected
-    # An unknown time is not far from any time.
+    # An article without a date counts as near to every other article.
     near = said((one, other))
     assert near
     assert near.startswith("duplicate")
@@ -365,12 +368,13 @@ def test_signatures_of_common_sentences_alone_do_not_count(
     assert said((replace(one, common=common[0]), replace(other, common=common[1]))) == expected
 
 
-# The order of the rules.
+# Tests of the order of the rules.
 
 
 STRONG = {"shared": 9, "fewer": 0, "more": 0}
-MIDDLE = {"shared": 4, "fewer": 3, "more": 3}  # 4 of 10
-INSIDE = {"shared": 4, "fewer": 0, "more": 40}  # 4 of 44 sentences in all, and all of the shorter text
+MIDDLE = {"shared": 4, "fewer": 3, "more": 3}  # 4 of 10 sentences are shared
+# 4 of 44 sentences are shared, which are all of the shorter text
+INSIDE = {"shared": 4, "fewer": 0, "more": 40}
 
 
 @pytest.mark.parametrize(
@@ -450,7 +454,7 @@ def exact(threshold: float) -> Fraction:
 
 
 def slow_scores(one: Profile, other: Profile, settings: Settings) -> tuple[Fraction, Fraction, Fraction, int]:
-    """Section 3 by the letter, in fractions: both Jaccards, the containment, the shared sentences."""
+    """Compute both Jaccards, the containment and the shared sentences by docs/semantics.md, section 3."""
     shared = len([s for s in one.sentences if s in other.sentences])
     union = len({*one.sentences, *other.sentences})
     sentences = Fraction(shared, union) if union else Fraction(0)
@@ -474,7 +478,7 @@ def slow_scores(one: Profile, other: Profile, settings: Settings) -> tuple[Fract
 
 
 def slow_relation(one: Profile, other: Profile, settings: Settings, pin: Relation | None) -> str | None:
-    """Section 4 by the letter: a table whose first row that holds decides."""
+    """Return the relation by the table of docs/semantics.md, section 4: the first row that holds decides."""
     sentences, signature, containment, shared = slow_scores(one, other, settings)
     bucket = any(key in other.buckets for key in one.buckets)
     bucket &= shared > 0 or min(one.common, other.common) < settings.furniture_sentences
@@ -518,13 +522,14 @@ def test_relations_are_those_of_the_contract(
     assert scores.sentence_jaccard == float(sentences)
     assert scores.signature_jaccard == float(signature)
     assert scores.containment == pytest.approx(float(containment), abs=1e-12)
-    # Only containment has more than one rounding: at its threshold the order of operations decides.
+    # Containment is rounded more than once, so at its threshold the order of operations may decide: skip it
+    # there.
     if abs(containment - exact(settings.similar_containment)) > Fraction(1, 10**9):
         found = relate(one, other, settings, pin)
         assert (found and f"{found.relation} by {found.rule}") == slow_relation(one, other, settings, pin)
 
 
-# Texts and their profiles.
+# Tests of profiles made from texts.
 
 
 def test_a_profile_leaves_out_common_sentences_only() -> None:
@@ -580,7 +585,8 @@ def test_a_brief_printed_twice_is_a_duplicate_by_its_content() -> None:
 
 
 def test_a_short_text_is_never_the_content_of_a_long_one() -> None:
-    # The brief's title and text have the words of the long text, but a slash between them changes the hash.
+    # Title and text of the short article have the words of the long text, but the slash between them changes
+    # the hash.
     text = "storm floods the old harbour of port hale on monday night and the ferries are not running"
     title = f"{text} {text}"
     assert said(texts((title, text), (None, f"{title} {text}")), Settings()) is None

@@ -28,14 +28,14 @@ NONE: frozenset[int] = frozenset()
 
 @st.composite
 def fingerprints(draw: st.DrawFn, size: int = 8) -> list[Fingerprint | None]:
-    """Articles of a few sentences and signatures each, so that many pairs lie close to the thresholds."""
+    """Draw fingerprints with few different sentences, so that many pairs lie close to the thresholds."""
     found: list[Fingerprint | None] = []
     for _ in range(draw(st.integers(0, size))):
         kind = draw(st.integers(0, 9))
         content = draw(st.integers(1, 12))
         if kind == 0:
             found.append(None)
-        elif kind == 1:  # short
+        elif kind == 1:  # a short text
             found.append(Fingerprint(1, content, (), EMPTY, (), 5, 0))
         else:
             sentences = draw(st.lists(st.integers(1, 9), max_size=6, unique=True))

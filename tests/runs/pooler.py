@@ -1,4 +1,4 @@
-"""PgBouncer in transaction mode before a database of the test server."""
+"""PgBouncer in transaction mode, in front of a database of the test server."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.corpora import wait_until
 
 @contextmanager
 def pooled(url: str) -> Iterator[str]:
-    """The address of a pooler that lends connections of a database; skips where there is no program."""
+    """Yield the address of a pooler in front of a database; skip the test if PgBouncer is missing."""
     if not shutil.which("pgbouncer"):
         pytest.skip("needs pgbouncer on the PATH")
     where = conninfo_to_dict(url)
-    folder = Path(tempfile.mkdtemp(prefix="dedup-pooler-"))  # a socket's name must be short
+    folder = Path(tempfile.mkdtemp(prefix="dedup-pooler-"))  # the path of a socket must be short
     config = folder / "pgbouncer.ini"
     config.write_text(
         f"[databases]\nd = user={where['user']} host={where['host']} port={where.get('port', 5432)}"
@@ -32,7 +32,7 @@ def pooled(url: str) -> Iterator[str]:
         f"[pgbouncer]\nlisten_addr =\nlisten_port = 6432\nunix_socket_dir = {folder}\n"
         f"auth_type = any\npool_mode = transaction\ndefault_pool_size = 4\nlogfile = {folder}/log\n"
     )
-    owner = Path(str(where["host"])).stat()  # who can reach the server's socket
+    owner = Path(str(where["host"])).stat()  # the user that can reach the server's socket
     os.chown(folder, owner.st_uid, owner.st_gid)
     who: ProcessUser = (
         {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []} if os.geteuid() == 0 else {}
@@ -48,6 +48,6 @@ def pooled(url: str) -> Iterator[str]:
 
 
 def _listens(path: Path) -> bool:
-    """Return whether a program listens at a socket, which exists before that."""
+    """Return whether a program listens at a socket; the socket's file exists earlier."""
     with socket.socket(socket.AF_UNIX) as client:
         return client.connect_ex(str(path)) == 0

@@ -1,6 +1,6 @@
-"""A proxy before the test server whose connections can go silent, as a firewall has it that forgot them.
+"""A proxy in front of the test server that can silence connections, like a firewall that has forgotten them.
 
-It goes on to take every byte, so that TCP has nothing to complain of.
+A silent connection still takes every byte, so that TCP reports no error.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 
 class Proxy:
-    """Forwards connections to a server.
+    """A proxy that forwards connections to a server.
 
     Attributes:
         url: the address of the database through the proxy.
-        opened: how many connections there were.
-        swallowed: set when a connection that is silent took something.
-        turns: how often a client spoke after its server, or first: round trips.
-    """
+        opened: number of connections that were made.
+        swallowed: set when a silent connection has taken data.
+        turns: number of round trips: times that a client spoke first, or after the server."""
 
     def __init__(self, url: str) -> None:
         parts = conninfo_to_dict(url)
@@ -39,13 +38,13 @@ class Proxy:
         Thread(target=self._accept, daemon=True).start()
 
     def silence(self) -> None:
-        """Stop traffic on the existing connections; new ones work."""
+        """Stop traffic on the present connections; new connections work."""
         with self._lock:
             for event in self._silent:
                 event.set()
 
     def deafen(self, deaf: bool) -> None:
-        """Stop traffic on all connections and new ones, or resume it on new ones."""
+        """Stop traffic on all connections, also on new ones; or let new connections work again."""
         self._deaf = deaf
         if deaf:
             self.silence()
@@ -69,7 +68,7 @@ class Proxy:
                 self._silent.append(event)
                 self._sockets += [client, server]
                 self.opened += 1
-            speakers: list[socket.socket] = [server]  # who has spoken, in turns
+            speakers: list[socket.socket] = [server]  # the sides that have spoken, in order
             for one, other in ((client, server), (server, client)):
                 Thread(target=self._forward, args=(one, other, event, speakers), daemon=True).start()
 
@@ -100,7 +99,7 @@ class Proxy:
 
 @contextmanager
 def proxy(url: str) -> Iterator[Proxy]:
-    """A proxy before the database of an address."""
+    """Yield a proxy in front of a database."""
     found = Proxy(url)
     try:
         yield found

@@ -1,6 +1,6 @@
-"""A connection on which nothing comes any more, though nobody closed it: it is noticed, and work goes on.
+"""Silent connections: no data arrives though nobody closed them; dedup notices this and works on.
 
-docs/reliability.md, promise 15.
+See docs/reliability.md, promise 15.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from tests.settling.test_daemon import process, query, working
 pytestmark = pytest.mark.timeout(120)
 
 BOUND = ASK_SECONDS + DOUBT_SECONDS
-"""Maximum seconds for which a statement may hang on a silent connection, while new connections work."""
+"""Most seconds that a statement may hang on a silent connection while new connections work."""
 
 SLACK = 4.0
-"""Seconds that a busy machine may add."""
+"""Seconds that a busy machine may add to a bound."""
 
 
 def test_every_connection_asks_tcp_to_notice_and_an_address_may_say_otherwise(corpus_url: str) -> None:
@@ -59,7 +59,7 @@ def test_a_worker_goes_on_with_another_connection(database: Database, corpus_url
         load(database, article("b", window(3, 6), 5))
         started = time.monotonic()
         wait_until(lambda: not unsettled(database))
-        # The backfill has several connections, and notices one after the other that they are silent.
+        # The backfill has several connections and notices the silence of one after the other.
         assert time.monotonic() - started < 3 * BOUND + SLACK
         assert between.opened > before
     assert_right(database)
@@ -105,7 +105,10 @@ def test_a_statement_that_ends_where_no_other_connection_can_be_made(
 def test_a_statement_that_takes_long_is_waited_for(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Asked twenty times as often, the server says that it works, or that it waits for a lock."""
+    """A slow statement is not given up while the server answers that it works or waits for a lock.
+
+    The program asks the server twenty times as often as usual.
+    """
     monkeypatch.setattr(connection_module, "ASK_SECONDS", 0.05)
     monkeypatch.setattr(connection_module, "ASK_AGAIN_SECONDS", 0.05)
     monkeypatch.setattr(connection_module, "DOUBT_SECONDS", 0.05)
@@ -138,7 +141,7 @@ def test_a_worker_is_stopped_in_ten_seconds_though_nobody_answers(
     with proxy(corpus_url) as between, process(between.url, tmp_path / "log") as running:
         wait_until(lambda: bool(query(database, "SELECT FROM dedup.worker WHERE idle_at IS NOT NULL")))
         between.deafen(True)
-        assert between.swallowed.wait(30), "a statement waits for its answer"
+        assert between.swallowed.wait(30), "a statement must be waiting for its answer"
         running.send_signal(signal.SIGTERM)
         started = time.monotonic()
         assert running.wait(20) == 0
@@ -149,7 +152,7 @@ def test_a_worker_is_stopped_in_ten_seconds_though_nobody_answers(
 def test_a_lease_is_renewed_by_work_and_by_nothing_else(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run that neither comes further, nor computes, nor has the server do anything is silent."""
+    """A lease is renewed only if the run makes progress, computes, or has the server work."""
     monkeypatch.setattr(heartbeat_module, "BEAT_SECONDS", 0.05)
     told: list[bool] = []
     works = Heartbeat._has_worked
@@ -159,7 +162,8 @@ def test_a_lease_is_renewed_by_work_and_by_nothing_else(
         return told[-1]
 
     monkeypatch.setattr(Heartbeat, "_has_worked", noted)
-    monkeypatch.setattr(heartbeat_module, "COMPUTING", 2.0)  # of two cores, which waiting for it cannot reach
+    # Two whole cores: a process that waits in this test never computes that much.
+    monkeypatch.setattr(heartbeat_module, "COMPUTING", 2.0)
     beating = Heartbeat(database, "backfill")
     assert beating.claim()
 

@@ -1,6 +1,6 @@
 """Runs: one backfill at a time; a killed run is replaced at once, a stuck run is reported and ends.
 
-docs/reliability.md, promises 9 and 14.
+See docs/reliability.md, promises 9 and 14.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def rows(database: Database) -> list[tuple[Any, ...]]:
 
 @contextmanager
 def alive(database: Database, what: str = "backfill") -> Iterator[Heartbeat]:
-    """Another run that lives."""
+    """Yield the heartbeat of another run that is alive."""
     beating = Heartbeat(database, what)
     try:
         assert beating.claim()
@@ -79,7 +79,7 @@ def test_kill_9_and_at_once_the_next_backfill(database: Database, corpus_url: st
             backfilling.process.join()
             started = time.monotonic()
             with Heartbeat_closing(database) as next_one:
-                assert next_one.claim(), "no lease is waited for"
+                assert next_one.claim(), "the next run must not wait for a lease"
                 assert next_one.taken_over
                 assert next_one.taken_over.process_id == backfilling.process.pid
                 assert time.monotonic() - started < 5
@@ -109,7 +109,7 @@ def age(database: Database, column: str, seconds: float) -> None:
 def test_a_silent_owner_is_taken_over_after_the_lease_and_ends_itself(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run whose session cannot be seen to be gone, behind a pooler for example."""
+    """A silent run is taken over after the lease even if its session seems alive, as behind a pooler."""
     monkeypatch.setattr(heartbeat_module, "BEAT_SECONDS", 0.1)
     load(database, article("a", window(0, 6)))
     with alive(database) as other:
@@ -177,12 +177,12 @@ def test_a_process_that_stands_still_is_told_by_its_heartbeat(database: Database
         backfilling.next()
         psutil.Process(backfilling.process.pid).suspend()
         with Heartbeat_closing(database) as second:
-            assert not second.claim(), "its session is there, and its heartbeat young"
+            assert not second.claim(), "the stopped run has a session and a recent heartbeat"
             assert second.other
             assert second.other.process_id == backfilling.process.pid
         age(database, "heartbeat_at", runs.LEASE_SECONDS + 1)
         report_of: list[Any] = []
-        # It may hold the settle lock where it stands; it lets go when it is killed.
+        # The stopped process may hold the settle lock, and releases it when it is killed.
         thread = threading.Thread(
             target=lambda: report_of.append(backfill(database, workers=0, factory=make_function))
         )
@@ -222,11 +222,15 @@ STALE = """
 
 
 def test_a_fingerprint_of_another_revision_is_replaced(database: Database) -> None:
-    """An earlier version of the backfill never ended here: the old fingerprint replaced the new one again."""
+    """A fingerprint of another revision is replaced once.
+
+    An earlier version never ended here: the old fingerprint replaced the new one again.
+    """
     load(database, *(article(name, window(i, 6), i) for i, name in enumerate("abc")))
     backfill(database, workers=0, factory=make_function)
     with database.transaction(settling=True) as cursor:
-        cursor.execute("SET LOCAL session_replication_role = replica")  # as the restore of half a backup does
+        # Let no trigger fire, as in the restore of half a backup.
+        cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute("UPDATE dedup.article SET revision = revision + 1 WHERE source_id IN ('a', 'b')")
         cursor.execute(STALE, [["a", "b"]])
     report = backfill(database, workers=0, factory=make_function)
@@ -255,7 +259,7 @@ REFUSE = """
 
 @pytest.mark.parametrize(("what", "table"), [("INSERT", "fingerprint"), ("UPDATE", "article_mark")])
 def test_a_backfill_that_would_never_end_is_an_error(database: Database, what: str, table: str) -> None:
-    """Install a foreign trigger that swallows writes."""
+    """A backfill raises an error if a trigger of another program swallows its writes."""
     load(database, *(article(name, window(i, 6), i) for i, name in enumerate("abc")))
     with database.transaction(settling=True) as cursor:
         cursor.connection.execute(REFUSE.format(what=what, table=table).encode())

@@ -1,4 +1,4 @@
-"""Results do not depend on the session settings that a database or a role gives every session."""
+"""Results do not depend on the settings that a database or a role gives to every session."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
     "check_function_bodies": ("off",),
     "row_security": ("off",),
 }
-"""Parameters of a session, and values that databases and roles are given."""
+"""Parameters of a session, with values that a database or a role may give them."""
 
 SHADOWS = (
     "lower(text) RETURNS text LANGUAGE sql AS $$ SELECT 'no' $$",
@@ -80,21 +80,21 @@ SHADOWS = (
     "hashtext(text) RETURNS integer LANGUAGE sql AS $$ SELECT 1 / 0 $$",
     "differs(bigint, bigint) RETURNS boolean LANGUAGE sql AS $$ SELECT $1 <> $2 $$",
 )
-"""Functions of others with names of Postgres' own, which a path before `pg_catalog` calls instead."""
+"""Functions of others with names of Postgres functions; a search path may put them before `pg_catalog`."""
 
 EVERYTHING = {name: values[0] for name, values in SETTINGS.items()}
 
 
 @pytest.fixture(scope="module")
 def template(server: Server) -> str:
-    """Yield the name of a database with an empty corpus, and with a table of another owner."""
+    """Make a database with an empty corpus, a table of another owner and the functions of `SHADOWS`."""
     url = server.create("dedup_sessions_template")
     database = Database(url)
     opening.initialize(database)
     database.close()
     with psycopg.connect(url) as owner:
         owner.execute(f"CREATE SCHEMA {SCHEMA}".encode())
-        # How a session shows this type depends on its path, as does which of two functions it calls.
+        # The search path decides how a session shows this type, and which of two functions it calls.
         owner.execute(f"CREATE TYPE {SCHEMA}.kind AS ENUM ('news', 'sport')".encode())
         owner.execute(f"CREATE TABLE {SCHEMA}.news ({NEWS}, kind {SCHEMA}.kind)".encode())
         for function in SHADOWS:
@@ -106,7 +106,7 @@ def template(server: Server) -> str:
 
 
 def begin_with(server: Server, database: str, values: Mapping[str, str]) -> None:
-    """Have every session of a database begin with some settings."""
+    """Make every session of a database begin with these settings."""
     with psycopg.connect(server.url, autocommit=True) as owner:
         for name, value in values.items():
             given = sql.Literal(value) if name != "search_path" else sql.SQL(value or "''")
@@ -115,7 +115,11 @@ def begin_with(server: Server, database: str, values: Mapping[str, str]) -> None
 
 
 def use(url: str, direct: str | None = None) -> dict[str, Any]:
-    """Run all functions of a corpus and return the results. `direct`: the address past a pooler."""
+    """Run all functions of a corpus and return the results.
+
+    Args:
+        direct: the address that goes past a pooler.
+    """
     with closing(Database(url)) as database, Deduplicator(url) as corpus:
         load(database, *(article(f"a{i:02}", window(i, 6), i) for i in range(8)))
         with psycopg.connect(direct or url, autocommit=True) as owner:
@@ -161,7 +165,7 @@ def plain(server: Server, template: str) -> dict[str, Any]:
 
 @contextmanager
 def beginning_with(server: Server, template: str, values: Mapping[str, str]) -> Iterator[str]:
-    """The address of an empty corpus whose sessions begin with some settings."""
+    """Yield the address of an empty corpus with sessions that begin with these settings."""
     url = server.create("dedup_sessions", template)
     begin_with(server, str(conninfo_to_dict(url)["dbname"]), values)
     yield url

@@ -1,7 +1,6 @@
 """Waits: every wait has a limit, for any holder of the lock (docs/reliability.md, promise 15).
 
-The short timeouts here make the tests quick; that one second is enough with the defaults is shown by
-`scripts/latency.py`.
+Short timeouts make these tests quick. `scripts/latency.py` shows that one second is enough with the defaults.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ SHORT = Timeouts(hook=0.3, lock=0.5)
 
 @pytest.fixture
 def hasty(database: Database) -> Iterator[Database]:
-    """The empty corpus, through a program with short timeouts."""
+    """Yield the empty corpus with the short timeouts of `SHORT`."""
     found = Database(database.url, SHORT)
     yield found
     found.close()
@@ -57,13 +56,13 @@ def hasty(database: Database) -> Iterator[Database]:
 
 @contextmanager
 def held(database: Database, statement: str) -> Iterator[psycopg.Connection]:
-    """Hold a transaction open that another program began."""
+    """Begin a transaction with a statement, as another program, and hold it open."""
     with psycopg.connect(database.url) as connection:
         connection.execute(statement.encode())
         yield connection
 
 
-# The hook answers in time, and loses nothing.
+# Tests of the hook: it answers in time and loses no article.
 
 HOLD = {
     "an insert of the same key": "INSERT INTO dedup.article (source_id, text) VALUES ('x', 'A text.')",
@@ -82,7 +81,7 @@ def test_a_hook_beside_an_open_transaction(hasty: Database, hold: str, name: str
     load(hasty, article("known", window(0, 6), 0))
     backfill(hasty, workers=0, factory=make_function)
     with held(hasty, HOLD[hold]) as connection:
-        verdict = deduplicator(hasty).submit(given)  # it answers while the transaction is open
+        verdict = deduplicator(hasty).submit(given)  # the hook answers while the transaction is open
         assert verdict.status == "pending" or name != "x" or hold != "an insert of the same key"
         connection.commit()
     backfill(hasty, workers=0, factory=make_function)
@@ -124,7 +123,7 @@ def test_a_deleted_article_does_not_come_back(hasty: Database) -> None:
     assert answer(hasty).marks == {}
 
 
-# Nobody without rights can stop others.
+# Tests that a role without rights cannot block others.
 
 
 @pytest.fixture
@@ -166,11 +165,11 @@ def test_public_numbers_lock_nothing(stranger: psycopg.Connection, hasty: Databa
     assert_right(hasty)
 
 
-# Who does not answer, and who stands still.
+# Tests of servers that do not answer, and of programs that hang.
 
 
 def server_pid(database: Database, cursor: psycopg.Cursor) -> int:
-    """The server process of a cursor; skips where it cannot be stopped from here."""
+    """Return the id of a cursor's server process; skip the test if this program cannot stop the process."""
     row = cursor.execute("SELECT pg_backend_pid()").fetchone()
     assert row is not None
     try:
@@ -243,11 +242,11 @@ def test_a_statement_that_takes_too_long(hasty: Database) -> None:
         cursor.execute("SELECT pg_sleep(20)")
 
 
-# Collisions.
+# Tests of transactions that collide.
 
 
 def test_a_transaction_that_edits_twice_meets_a_settler(hasty: Database) -> None:
-    """The first edit locks a row; the second waits for the settle lock, whose holder waits for the row."""
+    """The first edit locks a row; the second waits for the settle lock while its holder waits for the row."""
     load(hasty, article("a", window(0, 6), 0), article("b", window(1, 6), 1))
     backfill(hasty, workers=0, factory=make_function)
     with held(hasty, HOLD["an edit of an address"].replace("known", "a")) as connection:
@@ -298,7 +297,7 @@ def test_what_others_hold_is_tried_until_the_time_is_up() -> None:
     assert retry(work, 30) == 7
 
 
-# Under any defaults of the server, and behind a pooler.
+# Tests under other defaults of the server, and behind a pooler.
 
 
 @pytest.mark.long("dedup", "migrations")
@@ -322,7 +321,7 @@ def test_under_every_default_isolation_level(server: Server, level: str) -> None
 
 
 def submit_from_threads(database: Database, rounds: int = 15) -> None:
-    """Four threads submit at once; then a backfill, and everything must be right."""
+    """Submit articles from four threads at once, run a backfill, and check all marks."""
     barrier = threading.Barrier(4)
 
     def submit(number: int) -> list[str]:
@@ -343,7 +342,7 @@ def submit_from_threads(database: Database, rounds: int = 15) -> None:
 
 @pytest.fixture
 def pooler(server: Server) -> Iterator[str]:
-    """The address of a pooler before an empty corpus."""
+    """Yield the address of a pooler in front of an empty corpus."""
     url = server.create("dedup_pooler")
     direct = Database(url)
     opening.initialize(direct)
@@ -358,7 +357,7 @@ def test_behind_a_pooler_in_transaction_mode(pooler: str) -> None:
     with database.session() as session:
         assert session.connection.pooled
     submit_from_threads(database)
-    # A setting of one client never reaches another client of the same server connection.
+    # The settings of one client never reach another client of the same server connection.
     with psycopg.connect(pooler) as other:
         row = other.execute("SELECT current_setting('lock_timeout'), current_setting('jit')").fetchone()
     assert row is not None
@@ -375,7 +374,7 @@ def test_a_corpus_is_verified_behind_a_pooler(pooler: str) -> None:
         assert (found.articles, found.differences) == (2, [])
 
 
-# The timeouts themselves.
+# Tests of the timeouts' values.
 
 
 def test_timeouts_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -394,7 +393,7 @@ def test_no_timeout_is_an_error(text: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_no_timeout_is_none() -> None:
-    assert milliseconds(0.00001) == "1ms"  # 0 would mean for ever
+    assert milliseconds(0.00001) == "1ms"  # 0 would mean no limit
 
 
 def test_every_transaction_has_timeouts(database: Database) -> None:

@@ -1,6 +1,6 @@
 """Faults on demand: the N-th call of some functions fails.
 
-A test goes through N = 1, 2, 3 and so on until a run ends untouched, so it meets every place once.
+A test runs with N = 1, 2, 3 and so on until a run meets no fault, so that every call has failed once.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ WATCHDOG_SECONDS = 60.0
 
 
 class Faults:
-    """Counts calls. Fails the N-th call, or all calls from the N-th on.
+    """A counter of calls that fails the N-th call, or all calls from the N-th on.
 
     Attributes:
-        hits: how many calls failed.
+        hits: number of failed calls.
     """
 
     def __init__(self, at: int, error: Callable[[], BaseException], *, lasting: bool = False) -> None:
@@ -35,7 +35,7 @@ class Faults:
         """Count a call.
 
         Raises:
-            BaseException: it is the one to fail.
+            BaseException: this call was chosen to fail.
         """
         with self._lock:
             self._calls += 1
@@ -44,7 +44,7 @@ class Faults:
                 raise self._error()
 
     def wrap(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, which fails before it does anything."""
+        """Return a function that counts the call and may fail before it calls the given function."""
 
         def faulty(*given: Any, **options: Any) -> Any:
             self.call()
@@ -63,7 +63,7 @@ def failing(faults: Faults, places: Sequence[tuple[Any, str]]) -> Iterator[None]
 
 
 class _File:
-    """An open file of which every operation is counted."""
+    """An open file that counts every operation."""
 
     COUNTED = frozenset({"read", "readinto", "write", "flush", "seek", "tell", "close"})
 
@@ -83,7 +83,7 @@ class _File:
 
 @contextmanager
 def failing_files(faults: Faults, folder: Path) -> Iterator[None]:
-    """Count operations on files of a folder within the block, with opening, and fail the chosen ones."""
+    """Count operations on the files of a folder within the block, also openings, and fail the chosen ones."""
     real = io.open
 
     def opened(file: Any, *given: Any, **options: Any) -> Any:
@@ -100,14 +100,14 @@ def failing_files(faults: Faults, folder: Path) -> Iterator[None]:
 
 
 class Hang(BaseException):
-    """A run did not end."""
+    """Raised if a run does not end."""
 
 
 def watched(run: Callable[[], Any]) -> BaseException | None:
-    """Run something in a thread; returns what it raised.
+    """Run something in a thread; return the error that it raised, or None.
 
     Raises:
-        Hang: it takes longer than the watchdog allows.
+        Hang: the run takes longer than the watchdog allows.
     """
     raised: list[BaseException] = []
 
@@ -126,7 +126,7 @@ def watched(run: Callable[[], Any]) -> BaseException | None:
 
 
 def sampled() -> Iterator[int]:
-    """Return 1, 2, 3, 5, 8, 13, …: all of the first places, and fewer and fewer of the later places."""
+    """Yield the numbers of calls to fail: 1, 2, 3, 5, 8, 13, …, ever fewer of the later ones."""
     last, found = 1, 1
     while True:
         yield found
@@ -134,7 +134,7 @@ def sampled() -> Iterator[int]:
 
 
 def everywhere() -> Iterator[int]:
-    """1, 2, 3, 4, ..."""
+    """Yield the numbers of all calls: 1, 2, 3, 4, …."""
     found = 0
     while True:
         found += 1

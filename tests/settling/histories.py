@@ -1,8 +1,8 @@
-"""Random histories of a corpus: what happens to it, step by step, from a seed.
+"""Random histories of a corpus: sequences of steps, each determined by a seed.
 
-A history aims at what is delicate: texts whose likeness is near the thresholds, articles that arrive
-late, sentences that become common and stop being it, several changes in one statement. `OneTransaction`
-lets a whole history run in one transaction that is rolled back, ten times faster than committing.
+A history aims at difficult cases: texts near the thresholds, articles that arrive late, sentences that become
+common and later are not, several changes in one statement. `OneTransaction` runs a whole history in one
+transaction and rolls it back, which is ten times faster than committing.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ from tests.corpora import (
 )
 
 NAMES = ("b", "a", "B", "é", "z", "10", "9", "ß", "c", "d", "e", "f", "g", "h", "ü", "x")
-"""source_ids whose byte order differs from language order and arrival order."""
+"""source_ids that sort differently by bytes, by language and by arrival."""
 
 RING = 20
-"""Sentences that windows are cut from."""
+"""Number of sentences from which windows are cut."""
 
 BOILERPLATE = (50, 51)
 """Sentences that many texts carry besides their own."""
@@ -58,31 +58,32 @@ BOILERPLATE = (50, 51)
 TITLES = ("Storm", "Calm", None)
 
 MINUTES = (0, 1, 2, 2, 3, 4, 5, 6, 7, 8)
-"""Times of publication; few, so that articles meet at the same minute."""
+"""Minutes of publication; few, so that several articles have the same minute."""
 
 WRONG_MINUTES = (3 * 24 * 60, -524 * 365 * 24 * 60)
-"""Times of publication that count as missing: days after the article was added, and before printing."""
+"""Minutes of publication that count as missing: days after the article was added, or before printing existed.
+"""
 
 
 @dataclass(frozen=True)
 class Theme:
-    """The subject of a history, which is too short to cover everything.
+    """The subject of a history; one history is too short to cover everything.
 
     Attributes:
-        starts: windows begin at one of so many sentences; with few, most articles are related.
-        lengths: sentences in a window.
-        common_stories, similar_pairs: choices for these settings.
-        edited: share of texts that are made from another one.
-        plain: share of texts that have no shingles.
-        boilerplate: share of other texts that carry a sentence of many.
+        starts: number of sentences at which a window may begin; with few, most articles are related.
+        lengths: numbers of sentences in a window.
+        common_stories, similar_pairs: values for these settings to choose from.
+        edited: share of texts that are made from another text.
+        plain: share of texts without shingles.
+        boilerplate: share of other texts that carry a sentence of `BOILERPLATE`.
         common: weight of the steps about common sentences.
         dates: weight of edits of times.
         settings: weight of changes of settings.
         pair_pins: weight of pins of pairs.
-        short: share of texts that take part by their content alone.
+        short: share of texts that are compared by their content alone.
         prunes: weight of moving the horizon.
-        scopes: articles get one of these; with several, some move to another.
-        calm: begin with a settled corpus, and disturb little at a time.
+        scopes: scopes of articles; with several, some articles move to another scope.
+        calm: begin with a settled corpus, and change little at a time.
     """
 
     starts: int = 14
@@ -103,9 +104,10 @@ class Theme:
 
 
 THEMES = {
-    # Windows of 6 at distance 1 are duplicates, at 2 and 3 similar, at 4 and 5 nothing to each other.
+    # Windows of 6 sentences are duplicates at distance 1, similar at 2 and 3, and unrelated at 4 and 5.
     "chains": Theme(starts=6, lengths=(6,), edited=0.05, calm=True),
-    # Most pairs are similar, far more than are stored; windows of different lengths have different scores.
+    # Most pairs are similar, and far more than are stored. Windows of different lengths have different
+    # scores.
     "families": Theme(
         starts=9, lengths=(5, 6, 7, 8), similar_pairs=(1, 1, 2), edited=0.15, dates=6, pair_pins=1, calm=True
     ),
@@ -113,7 +115,7 @@ THEMES = {
     "lengths": Theme(starts=5, edited=0.1, calm=True),
     "edits": Theme(edited=0.8, plain=0.15),
     "short": Theme(starts=4, edited=0.3, short=0.6, calm=True),
-    # Distant windows share nothing: only a pin relates them.
+    # Distant windows share no sentence, so that only a pin relates them.
     "pins": Theme(starts=14, lengths=(4,), edited=0.1, pair_pins=8, calm=True),
     # A window of 4 sentences is inside a window of 12, but is no duplicate of it.
     "containment": Theme(starts=8, lengths=(4, 5, 12), edited=0.1, calm=True),
@@ -124,7 +126,7 @@ THEMES = {
         boilerplate=0.5,
         common=3,
     ),
-    # Stories span the horizon, and articles come, are edited and dated on both sides of it.
+    # Stories span the horizon. Articles come, are edited and get other dates on both sides of it.
     "window": Theme(
         starts=6,
         common_stories=(2, 100),
@@ -135,7 +137,7 @@ THEMES = {
         pair_pins=1,
         calm=True,
     ),
-    # Windows of 6 would be duplicates, if their articles were of one scope.
+    # Windows of 6 sentences would be duplicates if their articles had the same scope.
     "scopes": Theme(
         starts=2, lengths=(5, 6), edited=0.3, scopes=("a", "a", "b", None), pair_pins=1, calm=True
     ),
@@ -170,7 +172,7 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
 
 
 class OneTransaction:
-    """A database in which everything happens in one transaction that is rolled back at the end."""
+    """A database in which everything happens in one transaction, which is rolled back at the end."""
 
     def __init__(self, database: Database, connection: psycopg.Connection[Any]) -> None:
         self._database, self._connection = database, connection
@@ -188,7 +190,7 @@ class OneTransaction:
     ) -> Iterator[Cursor]:
         with self._connection.transaction(), self._connection.cursor(binary=True) as cursor:
             cursor.execute("SELECT set_config('dedup.settling', %s, true)", ["on" if settling else ""])
-            # Drop the tables that ON COMMIT DROP would have dropped.
+            # Nothing commits here, so drop the tables that ON COMMIT DROP would have dropped.
             cursor.execute(
                 "DROP TABLE IF EXISTS pg_temp.net_change, pg_temp.touched_sentence, pg_temp.fingerprint_new"
             )
@@ -205,7 +207,7 @@ class OneTransaction:
 
 @contextmanager
 def undone(database: Database, *statements: str) -> Iterator[OneTransaction]:
-    """Yield the database in one transaction, after these statements were executed in it."""
+    """Execute these statements and yield the database, all in one transaction that is rolled back."""
     with database.session() as session:
         connection = session.connection
         with connection.transaction(force_rollback=True):
@@ -215,11 +217,11 @@ def undone(database: Database, *statements: str) -> Iterator[OneTransaction]:
 
 
 class CrashError(Exception):
-    """The process ends here, as far as the database can tell."""
+    """Raised in place of a crash of the process; for the database the effect is the same."""
 
 
 class Doomed:
-    """A cursor that crashes after some statements."""
+    """A cursor that raises `CrashError` after some statements."""
 
     def __init__(self, cursor: Cursor, statements: int) -> None:
         self._cursor, self._left = cursor, statements
@@ -235,10 +237,10 @@ class Doomed:
 
 
 class History:
-    """A running history.
+    """A random history on a database.
 
     Args:
-        theme: one of `THEMES`; None takes any.
+        theme: one of `THEMES`; None chooses one at random.
     """
 
     def __init__(self, database: Any, seed: int, theme: str | None = None) -> None:
@@ -252,7 +254,7 @@ class History:
         self._theme = THEMES[theme or self.rng.choice(list(THEMES))]
 
     def run(self, steps: int) -> None:
-        """Some steps, then a backfill; raises where the corpus is not as the oracle says."""
+        """Take random steps, then run a backfill; raise an error if the corpus differs from the oracle."""
         stories = self.rng.choice(self._theme.common_stories)
         change_settings(
             self.database,
@@ -313,10 +315,10 @@ class History:
         assert left <= pending | own, "the hook left work that it could have done"
         assert verdict.provisional == (bool(self._pending() - {given.source_id}) and not verdict.archived)
         if verdict.status in ("unique", "similar"):
-            assert not self._overlooked(given.source_id), "a copy is called something else"
+            assert not self._overlooked(given.source_id), "a copy must not be marked as an original"
 
     def _overlooked(self, source_id: str) -> list[str]:
-        """Earlier articles of the same content that are canonical or may become it, and no pin between."""
+        """Return earlier articles of equal content that may be canonical, unless a pin relates the pair."""
         with self.database.transaction() as cursor:
             settings = rulebooks.load_settings(cursor)
             rows = cursor.execute(
@@ -340,7 +342,7 @@ class History:
             return [row[0] for row in rows.fetchall()]
 
     def come_late(self) -> None:
-        """An article that is earlier than all others, or than most."""
+        """Add an article that is earlier than all others, or than most."""
         given = self._article()
         self._earliest -= 1
         minute = self.rng.choice((self._earliest, self.rng.random() * 4))
@@ -351,7 +353,7 @@ class History:
             load(self.database, early)
 
     def update(self) -> None:
-        """An edit of texts by plain SQL, of several rows at once."""
+        """Edit the texts of one or two articles in one statement of plain SQL."""
         given = [self._article(known=True) for _ in range(self.rng.randint(1, 2))]
         with self.database.transaction() as cursor:
             cursor.execute(
@@ -361,7 +363,7 @@ class History:
             )
 
     def redate(self) -> None:
-        """An edit of the times by plain SQL or by a load."""
+        """Edit the times of one or two articles by plain SQL or by a load."""
         for name in self._some(self.rng.randint(1, 2)):
             minute = self.rng.choice(WRONG_MINUTES) if self.rng.random() < 0.2 else self.rng.random() * 9
             if self.rng.random() < 0.3:
@@ -375,11 +377,11 @@ class History:
                 )
 
     def delete(self) -> None:
-        """A deletion by the library, or by plain SQL, of several rows at once."""
+        """Delete several articles by plain SQL or by the library."""
         names = self._some(self.rng.randint(1, 3))
         if self.rng.random() < 0.4:
             with self.database.transaction() as cursor:
-                # An article and all its duplicates.
+                # Delete articles with all their duplicates.
                 cursor.execute(
                     "DELETE FROM dedup.article a USING dedup.article_mark k, dedup.article o"
                     " WHERE k.id = a.id AND o.source_id = ANY (%s) AND o.id IN (a.id, k.duplicate_of)",
@@ -416,7 +418,7 @@ class History:
         assert_counted(self.database)
 
     def prune(self) -> None:
-        """The horizon is to move on; a backfill does that, and may be stopped in the middle of it."""
+        """Request a later horizon and run a backfill that moves it; the backfill may be stopped midway."""
         with self.database.transaction(settling=True) as cursor:
             present = window_of.load(cursor).horizon or at(-1)
             window_of.request_move(cursor, present + timedelta(minutes=self.rng.random() * 3))
@@ -449,7 +451,7 @@ class History:
         change_settings(self.database, **{name: self.rng.choice(SETTINGS[name])})
 
     def crash(self) -> None:
-        """Begin a write, or half of a write, and roll it back."""
+        """Begin to store and settle an article, and roll back midway."""
         texts = {name: list(codes) for name, codes in self._texts.items()}
         try:
             with self.database.transaction(settling=True) as cursor:
@@ -462,13 +464,13 @@ class History:
             self._texts = texts
 
     def pin_pair(self) -> None:
-        """Pin the relation of two articles, which may be stored or not."""
+        """Pin the relation of two articles, stored or not."""
         first, second = self.rng.sample(NAMES, 2)
         with self.database.transaction() as cursor:
             pins.pin_pair(cursor, first, second, self.rng.choice(list(Relation)))
 
     def unpin_pair(self) -> None:
-        """Pins are taken back."""
+        """Remove pins of pairs."""
         with self.database.transaction() as cursor:
             for pin in pins.pair_pins(cursor)[:2]:
                 pins.unpin_pair(cursor, pin.id, pin.other_id)
@@ -482,7 +484,7 @@ class History:
             )
 
     def retitle(self) -> None:
-        """Other titles, which matter to short texts only."""
+        """Change titles, which matter to short texts only."""
         title = self.rng.choice(TITLES)
         with self.database.transaction() as cursor:
             cursor.execute(
@@ -515,7 +517,7 @@ class History:
         if rng.random() < theme.plain:
             return [code(PLAIN + rng.randrange(2) * 10 + i) for i in range(5)]
         if rng.random() < 0.02:
-            return []  # cannot be read
+            return []  # this text cannot be read
         if self._texts and rng.random() < theme.edited:
             return self._edited(list(self._texts[rng.choice(sorted(self._texts))]))
         if rng.random() < 0.2 * theme.boilerplate:
@@ -543,7 +545,7 @@ class History:
                     range(len(codes)), min(len(codes), rng.choice((1, 2, max(1, len(codes) - 1))))
                 )
                 codes = [_variant(c, rng) if i in few else c for i, c in enumerate(codes)]
-            case 4:  # a word changed in every sentence: only signatures can tell
+            case 4:  # a word changed in every sentence: only signatures show that the texts are similar
                 codes = [_variant(c, rng) for c in codes]
             case _:
                 few = rng.sample(range(len(codes)), len(codes) // 2)

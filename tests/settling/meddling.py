@@ -1,4 +1,4 @@
-"""Progress that lets something happen between the stages of a work."""
+"""Progress that lets a test act between the stages of a run."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 
 class Stopped(BaseException):
-    """Raised in the place of a process that ends without warning."""
+    """Raised in place of a process that ends without warning."""
 
 
 @dataclass
 class Meddling:
-    """Progress that lets something happen when a stage begins."""
+    """Progress that calls a function when a stage begins."""
 
     happens: Callable[[str], None]
     stages: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Work in other processes, and a backfill that tells of every step, so that a test can kill it there."""
+"""Work in other processes: a backfill reports every step, so that a test can kill it there."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ class _Telling:
 
 
 def run(url: str, connection: Connection, batch: int, workers: int) -> None:
-    """Backfill in small steps, telling of each; must be importable, so that a process can start with it."""
+    """Run a backfill in small steps and report each step.
+
+    The function must be importable, so that a process can start with it.
+    """
     told = _Telling(connection)
     fingerprinting.PAGE_ARTICLES = fingerprinting.CHUNK_ARTICLES = 3 * batch
     refresh.CHANGES_PER_TRANSACTION = 3
@@ -59,13 +62,13 @@ def run(url: str, connection: Connection, batch: int, workers: int) -> None:
 
 def backfill_once(database: Database, batch: int, workers: int, told: _Telling) -> None:
     """Run a backfill as soon as no other run is at work."""
-    # The server may not have noticed yet that the run before was killed.
+    # The server may not have noticed yet that the previous run was killed.
     while backfill.backfill(database, batch=batch, workers=workers, progress=told).already_running:
         pass
 
 
 def command(url: str, stderr: str, arguments: list[str]) -> None:
-    """Run the command line, and write its output to a file."""
+    """Run the command line, and write its messages to a file."""
     file = os.open(stderr, os.O_CREAT | os.O_WRONLY)
     os.dup2(file, 2)
     os.environ["DEDUP_DATABASE_URL"] = url
@@ -74,13 +77,13 @@ def command(url: str, stderr: str, arguments: list[str]) -> None:
 
 @dataclass
 class Running:
-    """A backfill at work in its process."""
+    """A backfill that runs in another process."""
 
     process: ForkServerProcess
     connection: Connection
 
     def next(self, seconds: float = 60) -> str:
-        """Wait for its next step, or its end."""
+        """Wait for the next step of the backfill, or for its end; return it."""
         if not self.connection.poll(seconds):
             raise TimeoutError
         try:
@@ -90,7 +93,7 @@ class Running:
 
 
 def start(function: Callable[..., None], *arguments: Any) -> ForkServerProcess:
-    """Start a process in milliseconds, from a server that has imported all that it needs."""
+    """Start a process within milliseconds, from a server process that has imported all modules."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, "dedup.text.sentences"])
     process = context.Process(target=function, args=arguments)
@@ -100,7 +103,7 @@ def start(function: Callable[..., None], *arguments: Any) -> ForkServerProcess:
 
 @contextmanager
 def running(url: str, batch: int = 10, workers: int = 0) -> Iterator[Running]:
-    """Start a backfill; it is killed at the end."""
+    """Start a backfill in another process; kill it at the end."""
     ours, theirs = multiprocessing.Pipe()
     process = start(run, url, theirs, batch, workers)
     theirs.close()

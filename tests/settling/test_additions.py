@@ -1,4 +1,4 @@
-"""Additions of copies to their originals, as `dedup sentences` stores them for SQL."""
+"""Additions: the text that copies add to their originals, as `dedup sentences` stores it for SQL."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NEW = f"{sentence(code(90))[:-1]} for 47 days."
 
 @pytest.fixture
 def wire(database: Database) -> Database:
-    """A story `w`: `h` reprints it, `c` adds a sentence, `x` is an excerpt; `u` is unrelated."""
+    """Store `w`, its reprint `h`, a copy `c` with one more sentence, an excerpt `x`, and an unrelated `u`."""
     original = article("w", BODY, 1, publication="Wire")
     load(
         database,
@@ -102,7 +102,8 @@ def test_only_new_and_edited_copies_are_compared_again(wire: Database) -> None:
     backfill(wire, workers=0)
     assert deduplicator(wire).uncompared_copies() == 1
     assert sentences.keep(wire).copies == 1
-    load(wire, replace(article("h", BODY, 5), text=f"{article('w', BODY, 1).text}\n\n{NEW}"))  # an edit
+    # Edit `h`: it gets the text of `c`.
+    load(wire, replace(article("h", BODY, 5), text=f"{article('w', BODY, 1).text}\n\n{NEW}"))
     assert "h" not in added(wire)
     backfill(wire, workers=0)
     assert sentences.keep(wire).copies == 1
@@ -136,7 +137,7 @@ def test_a_copy_with_another_original_is_not_told_of_the_old_one(wire: Database)
 
 def test_a_stale_copy_is_not_removable(wire: Database) -> None:
     sentences.keep(wire)
-    load(wire, article("h", BODY, 7))  # another date
+    load(wire, article("h", BODY, 7))  # the new date makes `h` stale
     assert removable(wire) == ["x"]
     backfill(wire, workers=0)
     assert removable(wire) == ["h", "x"]

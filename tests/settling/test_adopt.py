@@ -1,4 +1,4 @@
-"""Changed settings: adopted in short steps, beside hooks and other events."""
+"""Changed settings are adopted in short steps, beside hooks and other work."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_one_step_holds_few_articles(
 
     monkeypatch.setattr(rulebooks, "withdraw_for", measured)
     assert adopt(database)
-    # All articles were just marked, so the last step looks at them again.
+    # All articles have just been marked, so the last step looks at them again.
     assert max(sizes[:-1]) == 4
     assert sum(sizes[:-1]) == 31
     assert not adopt(database)
@@ -109,7 +109,7 @@ def test_whatever_comes_between(
 def interrupted(
     step: Callable[..., int | None], after: int, act: Callable[[], None]
 ) -> Callable[..., int | None]:
-    """A step, between the calls of which something happens once."""
+    """Return a step that calls `act` once, at the beginning of its call number `after`."""
     calls: list[None] = []
 
     def wrapped(*given: object) -> int | None:

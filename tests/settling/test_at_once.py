@@ -1,5 +1,7 @@
-"""Several processes that submit copies at the same instant get the marks that one gets; see
-`scripts/benchmarks/at_once.py`, which does the same with thousands of real articles."""
+"""Several processes that submit copies at the same instant get the marks that one process gets.
+
+`scripts/benchmarks/at_once.py` does the same with thousands of real articles.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ import at_once
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.timeout(300)
 def test_four_processes_get_the_marks_of_one(server: Server) -> None:
-    # 40 stories of five articles: windows that begin up to three sentences apart, and one text twice.
+    # Make 40 stories of five articles: windows that begin up to three sentences apart, and one text twice.
     given = [
         article(f"a{number:03}", window(40 * (number // 5) + number % 4, 6, ring=100_000), number % 5)
         for number in range(200)

@@ -48,7 +48,7 @@ def pin(database: Database, given: Code, common: bool) -> None:
 
 
 def with_byline(first: int, count: int) -> list[Article]:
-    """Articles of different stories that share a byline."""
+    """Make articles of different stories that share a byline."""
     return [
         article(f"by {i}", [*window(20 * i, 6, ring=10_000), BYLINE], i) for i in range(first, first + count)
     ]
@@ -59,7 +59,7 @@ def test_a_wire_story_printed_300_times_keeps_its_sentences(database: Database) 
     copies = []
     for i in range(300):
         codes = window(0, 20, ring=100)
-        for _ in range(rng.randrange(3)):  # a word changed here and there, a sentence less
+        for _ in range(rng.randrange(3)):  # change a word in up to two sentences
             codes[rng.randrange(len(codes))] += rng.randrange(2)
         codes = codes[: rng.choice((20, 20, 19, 18))]
         copies.append(article(f"copy {i:03}", codes, i))
@@ -72,7 +72,10 @@ def test_a_wire_story_printed_300_times_keeps_its_sentences(database: Database) 
 
 
 def test_copies_with_lines_of_their_own_do_not_pass_for_stories(database: Database) -> None:
-    """Add two paragraphs to every third copy: still one story, unlike as many different articles."""
+    """Copies count as one story even if every third copy has two paragraphs more.
+
+    Different articles, in contrast, count as many stories.
+    """
     copies = [
         article(
             f"copy {i:02}",
@@ -93,7 +96,7 @@ def test_copies_with_lines_of_their_own_do_not_pass_for_stories(database: Databa
 
 
 def test_furniture_that_is_most_of_its_pages_is_common(database: Database) -> None:
-    """Make pages that share some buckets by chance, yet are many stories."""
+    """Pages that share some buckets by chance still count as many stories."""
     furniture = [code(800 + i) for i in range(7)]
     pages = [article(f"page {i:02}", [*furniture, *window(20 * i, 4, ring=10_000)], i) for i in range(60)]
     load(database, *pages)
@@ -104,7 +107,7 @@ def test_furniture_that_is_most_of_its_pages_is_common(database: Database) -> No
 
 
 def test_as_many_stories_as_the_limit_are_not_too_many(database: Database) -> None:
-    """Exactly at the limit, by whole numbers: 10 groups of no likeness have 10 effective stories."""
+    """Ten unlike articles have exactly 10 effective stories, which do not exceed a limit of 10."""
     load(database, *with_byline(0, 10))
     run(database)
     assert answer(database).common == {}
@@ -114,7 +117,7 @@ def test_as_many_stories_as_the_limit_are_not_too_many(database: Database) -> No
 
 
 def test_ten_stories_in_two_papers_each_are_ten(database: Database) -> None:
-    """Also where the second papers come later, and the counts change by difference."""
+    """Copies in second papers, loaded later, leave the number of effective stories at ten."""
     first = with_byline(0, 10)
     load(database, *first)
     run(database)
@@ -143,10 +146,12 @@ def test_a_corpus_of_an_older_revision_is_fingerprinted_and_counted_again(
             return made, [row[0] for row in common], revision[0][0]
 
     with monkeypatch.context() as older:
-        # Compute as revision 2 did: with the lowest byte unmixed, and two carriers drawn without replacement.
+        # Compute as revision 2 did: signatures keep the lowest byte unmixed, and only pairs of different
+        # carriers are counted.
         older.setattr("dedup.text.fingerprint.ALGORITHM_REVISION", 2)
         older.setattr("dedup.store.rulebooks.ALGORITHM_REVISION", 2)
-        older.setattr("dedup.text.fingerprint.library", lambda: None)  # the Python code, which can be patched
+        # Use the Python code, which can be patched.
+        older.setattr("dedup.text.fingerprint.library", lambda: None)
         older.setattr("dedup.text.batch.signature", lambda values: values.astype(np.uint8))
         older.setattr(
             "dedup.store.common_sentences.is_common", lambda m, p, b, limit: p * limit < b * m * (m - 1)

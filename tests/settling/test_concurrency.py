@@ -1,7 +1,7 @@
 """Simultaneous work: hooks, loads, backfills, and people with plain SQL.
 
-docs/reliability.md, promise 3: what is stored at the same instant finds each other, whatever the
-interleaving, and nobody who follows the rules of Postgres ends in a deadlock.
+See docs/reliability.md, promise 3: articles that are stored at the same instant find each other in any
+interleaving, and no program that follows the rules of Postgres ends in a deadlock.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 
 
 def blocked(database: Database, count: int = 1) -> bool:
-    """Return whether at least that many sessions of this database wait for a lock."""
+    """Return whether at least `count` sessions of this database wait for a lock."""
     with database.transaction() as cursor:
         row = cursor.execute(
             "SELECT count(*) FROM pg_stat_activity"
@@ -64,20 +64,20 @@ def blocked(database: Database, count: int = 1) -> bool:
 
 
 def when_blocked(database: Database, future: Future[Any], count: int = 1) -> None:
-    """Wait until another session waits for a lock, or has ended."""
+    """Wait until `count` sessions wait for a lock, or until the future is done."""
     wait_until(lambda: blocked(database, count) or future.done())
 
 
-# Two hooks at the same instant.
+# Tests of two hooks at the same instant.
 
 
 def submit_all(url: str, barrier: Any, name: str, rounds: int) -> None:
-    """Submit one article per round, at the same instant as the other process."""
+    """Submit one article per round, at the same instant as another process."""
     with Deduplicator(url) as corpus:
         for i in range(rounds):
             barrier.wait(60)
             one = article(f"{name}{i}", window(20 * i, 6, ring=10_000), 0)
-            # The article is deferred if another lock, perhaps of a vacuum, lasts for 0.1 s.
+            # The article is deferred if another session, perhaps a vacuum, holds a lock for 0.1 s.
             said = [corpus.submit(one)]
             while said[-1].status == "pending":
                 assert len(said) < 5, said[-1].reason
@@ -100,7 +100,7 @@ def test_two_processes_submit_near_duplicates_at_the_same_instant(
     }
 
 
-# Every interleaving of transactions: a session stores in one transaction and settles in the next.
+# Tests of every interleaving of transactions: a session stores in one transaction and settles in the next.
 
 
 def interleavings(sessions: int) -> list[tuple[int, ...]]:
@@ -109,7 +109,7 @@ def interleavings(sessions: int) -> list[tuple[int, ...]]:
 
 
 class TwoSteps:
-    """A session that stores its article, and then settles it."""
+    """A session that stores its article in one step and settles it in the next."""
 
     def __init__(self, database: Database, given: Article) -> None:
         self._database, self._given, self._stored = database, given, False
@@ -128,7 +128,7 @@ class TwoSteps:
             settle_articles(cursor, rulebooks.load_settings(cursor), [row[0]])
 
 
-# The first is like the second, the second like the third, the first not like the third.
+# Articles a and b are duplicates, and b and c, but not a and c.
 CHAIN = [article("a", window(1, 6), 2), article("b", window(2, 6), 1), article("c", window(3, 6), 0)]
 
 
@@ -165,14 +165,14 @@ def test_two_hooks_in_open_transactions(database: Database, edit: bool) -> None:
         store(cursor, [article("a", window(1, 6), 0)])
         cursor.connection.execute("SELECT 1")
         fingerprint_waiting(cursor)
-    # The first article is stored, but not settled yet; the verdict of the second names it all the same.
+    # The first article is stored, but not settled yet; the verdict of the second names it nevertheless.
     verdict = future.result(30)
     assert (verdict.status, verdict.duplicate_of, verdict.provisional) == ("duplicate", "a", True)
     backfill(database, workers=0, factory=make_function)
     assert answer(database).status() == {"a": "unique", "b": "duplicate:a"}
 
 
-# Plain SQL beside settling.
+# Tests of plain SQL beside settling.
 
 CHANGES = {
     "delete": "DELETE FROM dedup.article WHERE source_id IN ('a', 'd')",
@@ -240,7 +240,7 @@ def test_an_article_is_edited_while_it_is_fingerprinted(database: Database) -> N
 
 
 def test_a_stale_fingerprint_of_an_article_that_failed_is_gone(database: Database) -> None:
-    """Submit two articles, so that their fingerprints are stored while one of them is being edited."""
+    """An article that becomes unreadable during a backfill keeps no fingerprint."""
     load(database, *(article(name, window(0, 6), i) for i, name in enumerate("ab")))
     with psycopg.connect(database.url) as connection, threads() as pool:
         connection.execute("UPDATE dedup.article SET text = '?' WHERE source_id = 'b'")
@@ -254,7 +254,7 @@ def test_a_stale_fingerprint_of_an_article_that_failed_is_gone(database: Databas
 
 
 def test_an_edit_in_an_old_snapshot_is_refused(database: Database) -> None:
-    """REPEATABLE READ cannot see the pairs that were written after its first statement."""
+    """A transaction in REPEATABLE READ cannot see pairs that were written after its first statement."""
     load(database, article("a", window(0, 6), 0))
     backfill(database, workers=0, factory=make_function)
     with psycopg.connect(database.url) as connection:
@@ -266,14 +266,15 @@ def test_an_edit_in_an_old_snapshot_is_refused(database: Database) -> None:
     assert_right(database)
 
 
-# Loads beside hooks, and beside each other.
+# Tests of loads beside hooks, and beside each other.
 
 
 def test_a_load_and_a_hook_of_the_same_articles(database: Database) -> None:
-    """The load holds a new key and wants to edit; the hook holds the settle lock and wants that key."""
+    """The load holds a new key and wants to edit; the hook holds the settle lock and wants the new key."""
     load(database, article("known", window(0, 6), 0))
     with threads() as pool, psycopg.connect(database.url) as connection:
-        # A load as far as its new articles are stored.
+        # Another transaction holds the key `gate`, so that the load waits after it has stored its other new
+        # article.
         connection.execute("INSERT INTO dedup.article (source_id, text) VALUES ('gate', 'x')")
         given = [
             article("new", window(1, 6), 0),
@@ -302,7 +303,7 @@ def test_loads_of_the_same_articles_in_opposite_orders(database: Database) -> No
         assert sum(c.changed for c in counts) == 0
 
 
-# Five upgrades, two backfills.
+# Tests of five upgrades at once, and of two backfills at once.
 
 
 def test_five_upgrades_at_once(server: Server) -> None:
@@ -343,7 +344,7 @@ def test_a_second_backfill_beside_a_running_one(database: Database, monkeypatch:
 
 
 def test_settings_change_while_texts_are_fingerprinted(database: Database) -> None:
-    """Fingerprints made with the old settings must not stay."""
+    """Fingerprints that were made with the old settings do not stay."""
     load(database, *(article(name, window(i, 6), i) for i, name in enumerate("abc")))
     changes = iter([{"stop_word_length": 3}, {"sentence_min_characters": 50}])
 
@@ -368,7 +369,7 @@ def test_settings_change_while_texts_are_fingerprinted(database: Database) -> No
 
 @pytest.mark.long("dedup", "migrations")
 def test_nobody_deadlocks(database: Database) -> None:
-    """Hooks, loads, deletions and backfills of the same few articles, as fast as they can."""
+    """Hooks, loads, deletions and backfills of the same few articles never end in a deadlock."""
 
     def work(number: int) -> Sequence[str]:
         mine = deduplicator(Database(database.url))

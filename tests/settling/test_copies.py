@@ -1,4 +1,4 @@
-"""Original articles that arrive after their copies: the verdict names the marks that it revokes."""
+"""Originals that arrive after their copies: the verdict names the articles that become copies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timeout(240)
 
 
 def copies_of(name: str, found: Answer) -> dict[str, Copy]:
-    """The copies of an article, from marks."""
+    """Return the copies of an article, as the marks name them."""
     return {
         other: Copy(other, reason or "", score or 0)
         for other, (_, original, score, reason) in found.marks.items()
@@ -34,7 +34,7 @@ def assert_names(verdict: Verdict, wanted: dict[str, Copy]) -> None:
 
 
 def test_a_crawl_that_runs_newest_first_names_every_copy_in_the_end(database: Database) -> None:
-    # Twenty stories with three pages each; of each the oldest comes last.
+    # Make twenty stories of three pages each; the oldest page of each story comes last.
     given = [article(f"{i}-{k}", window(30 * i, 6, 1_000), 10 * i + k) for i in range(20) for k in range(3)]
     with deduplicator(database) as dd:
         told = dd.submit_many(given[::-1])
@@ -66,10 +66,11 @@ def test_verdicts_name_at_each_moment_what_the_oracle_says(
             wanted = expected(database, common=())
             assert told.duplicate_of == wanted.marks[one.source_id][1]
             assert_names(told, copies_of(one.source_id, wanted))
-            # Submitting it again gives the same verdict, so a caller who lost the answer can ask again.
+            # The same article again gives the same verdict, so that a caller who lost the answer can ask
+            # again.
             assert dd.submit(one).copies == told.copies
-            # A look-up names the originals of before that are copies now. What these let go of may be an
-            # original again, and be like it or take some of them: a look-up does not see so far.
+            # A look-up names the former originals that are copies now. It does not look further, to articles
+            # that were copies of those originals.
             lost = {name for name, mark in before.marks.items() if not mark[1] and wanted.marks[name][1]}
             named = {copy.id for copy in asked.copies}
             assert asked.is_duplicate == told.is_duplicate

@@ -1,4 +1,4 @@
-"""Corrections of stored articles: the phrases of each language, edits of articles and of the list."""
+"""Corrections of stored articles: phrases of each language, edits of articles, and edits of the list."""
 
 from __future__ import annotations
 
@@ -80,11 +80,12 @@ def test_all_ways_of_an_article_end_in_the_same_corrections(corpus: Deduplicator
     corpus.backfill()
     expected = {"loaded": ("Correction:", "end"), "hook": ("Korrektur:", "end")}
     assert stored(corpus) == expected
-    corpus.submit(Article("plain", BODY.format(2), title="CORRECTED-Ferry late"))  # the title alone
+    # Only the title has the phrase.
+    corpus.submit(Article("plain", BODY.format(2), title="CORRECTED-Ferry late"))
     corpus.load([Article("hook", BODY.format(4))])
     corpus.backfill()
     assert stored(corpus) == {"loaded": expected["loaded"], "plain": ("Corrected:", "headline")}
-    corpus.load([Article("loaded", "")])  # fails, and a failed article has no correction
+    corpus.load([Article("loaded", "")])  # the empty text fails, and a failed article has no correction
     corpus.delete("plain")
     corpus.backfill()
     assert stored(corpus) == {}
@@ -107,7 +108,7 @@ def test_another_list_has_all_read_again(corpus: Deduplicator) -> None:
         listed = {one.phrase: one.articles for one in corpus.corrections.phrases()}
         assert listed["This page was mended"] == 1
         assert "Correction:" not in listed
-    finally:  # the list is that of all tests
+    finally:  # all tests share the list
         corpus.corrections.add("Correction:")
         corpus.corrections.remove("This page was mended")
 

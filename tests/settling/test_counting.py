@@ -1,6 +1,6 @@
-"""The counts of sentences, changed by difference: equal to a count from nothing, and made from few rows.
+"""Counts of sentences are updated from few rows, and equal the counts of a full count.
 
-docs/semantics.md, section 2.
+See docs/semantics.md, section 2.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def test_the_carriers_of_a_frequent_sentence_are_not_read_again(database: Databa
     found = {c.sentence_hash: (c.carriers, c.pairs) for c in counts}
     assert found[sentence_hash(frequent)] == (CARRIERS + 3, 0)
     assert row is not None
-    assert row[0] < 300, row  # 16 buckets and 7 sentences of three articles
+    assert row[0] < 300, row  # three articles with 16 buckets and 7 sentences each
 
 
 def test_an_interrupted_count_is_done_again(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,7 @@ def test_an_interrupted_count_is_done_again(database: Database, monkeypatch: pyt
 
 
 def test_carriers_without_shingles_agree_band_by_band(database: Database) -> None:
-    """Bucket keys that are equal in all bands must not be counted across bands."""
+    """Equal bucket keys of different bands do not count as agreement."""
     change_settings(database, common_stories=1, text_min_words=6)
     shared = "Merchants traded copper, silver, velvet, lanterns."
     bodies = [f"{shared} {'Harbour' + name} {'workers' + name} loaded barrels, timber." for name in "abca"]

@@ -1,7 +1,8 @@
 """Crashes of a backfill at any point: the next run continues, and the marks equal a clean run's.
 
-docs/reliability.md, promises 1, 6 and 9. Kills are aimed by the steps that the backfill tells of, so that
-they land in every stage; seeds are fixed. `pytest -m torture` runs the long ones.
+See docs/reliability.md, promises 1, 6 and 9. A backfill reports its steps, and each kill waits for a report,
+so that
+kills hit every stage; seeds are fixed. `pytest -m torture` runs the long tests.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ pytestmark = pytest.mark.timeout(300)
 
 
 def news(count: int, seed: int = 1) -> list[Article]:
-    """Articles with copies, edited copies, likenesses, late arrivals and common sentences."""
+    """Make articles with copies, edited copies, similar articles, late arrivals and common sentences."""
     rng = random.Random(seed)
     found = []
     for i in range(count):
@@ -67,7 +68,7 @@ def fill(database: Database, given: list[Article]) -> None:
 
 
 def clean_run(database: Database, given: list[Article]) -> Answer:
-    """The marks of a run that nothing disturbs, checked by the oracle."""
+    """Return the marks of an undisturbed run, checked by the oracle."""
     fill(database, given)
     backfill(database, workers=0, factory=make_function)
     found = assert_right(database)
@@ -80,10 +81,10 @@ def clean_run(database: Database, given: list[Article]) -> Answer:
 def kill_again_and_again(
     url: str, kills: int, seed: int, workers: int = 0, aims: Iterable[str | None] = ()
 ) -> Counter[str]:
-    """Start backfills and end each with SIGKILL after some steps; returns how many kills hit each stage.
+    """Start backfills and end each with SIGKILL after some steps; return how many kills hit each stage.
 
     Args:
-        aims: for each kill, the stage from which on steps are counted; None for the first one.
+        aims: for each kill, the stage from which steps are counted; None means the first stage.
     """
     rng = random.Random(seed)
     hit: Counter[str] = Counter()
@@ -95,7 +96,7 @@ def kill_again_and_again(
             for _ in range(rng.choice((0, 0, 1, 1, 2, 3))):
                 if stage != DONE:
                     stage = backfilling.next()
-            # Not at the border of two steps only, but anywhere within.
+            # Kill anywhere within a step, not only between two steps.
             until = time.perf_counter() + rng.random() * 0.03
             while time.perf_counter() < until:
                 pass
@@ -151,7 +152,7 @@ FAULTY_TABLES = ("article", "fingerprint", "match", "common_sentence", "run")
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.torture)])
 def test_a_fault_at_every_write(database: Database, every: int) -> None:
-    """Faults at every fourth write by default, the first and the last included."""
+    """A backfill ends what a failed write interrupted; by default every fourth write is tried."""
     given = news(20, seed=5)
     fill(database, given)
     change_settings(database, common_stories=2)
@@ -188,7 +189,7 @@ def test_a_fault_at_every_write(database: Database, every: int) -> None:
 
 @pytest.fixture
 def own_server() -> Iterator[Path]:
-    """The home of an embedded server that a test may crash."""
+    """Yield the home folder of an embedded server that a test may crash."""
     home = Path(tempfile.mkdtemp(prefix="dedup-test-"))
     try:
         yield home
@@ -198,7 +199,7 @@ def own_server() -> Iterator[Path]:
 
 
 def crash_server_under_load(home: Path, times: int) -> None:
-    """End the server at once, in the middle of a backfill, and start it again, so many times."""
+    """Stop the server at once in the middle of a backfill and start it again, `times` times."""
     rng = random.Random(7)
     url = embedded.start(home)
     database = Database(url)
@@ -252,13 +253,13 @@ def test_a_signal_ends_the_command_in_every_stage(
     with psycopg.connect(corpus_url) as blocker:
         blocker.execute(
             f"LOCK TABLE dedup.{table} IN SHARE MODE".encode()
-        )  # writers wait: the stage is known
+        )  # writers have to wait, so that the stage is known
         process = start(command, corpus_url, str(tmp_path / "stderr"), arguments)
         try:
             wait_until(lambda: waiting(database, "dedup." + table) or not process.is_alive())
             assert process.is_alive()
             os.kill(process.pid or 0, number)
-            if number == signal.SIGTERM:  # it finishes the batch in hand, so let it
+            if number == signal.SIGTERM:  # the command finishes its batch first, so let the batch go on
                 blocker.rollback()
             process.join(20)
         finally:

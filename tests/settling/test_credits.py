@@ -82,7 +82,7 @@ def test_another_list_has_all_read_again(corpus: Deduplicator) -> None:
         listed = {one.name: one for one in corpus.credits.agencies()}
         assert (listed["Vantage Wire"].places, listed["Vantage Wire"].articles) == (["dateline"], 1)
         assert "AP" not in listed
-    finally:  # restores the agencies, which all tests share
+    finally:  # restore the agencies, which all tests share
         corpus.credits.add("AP", before["AP"].spellings)
         corpus.credits.remove("Vantage Wire")
 

@@ -1,6 +1,6 @@
-"""A worker settles what arrives within a second, whatever becomes of its listener, its database or itself.
+"""A worker settles new articles within a second, whatever fails: its listener, its database or its process.
 
-docs/reliability.md, promises 5, 6 and 14.
+See docs/reliability.md, promises 5, 6 and 14.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Working:
 
 @contextmanager
 def working(url: str, poll: float = POLL, **pace: Any) -> Iterator[Working]:
-    """A worker that has looked around and found nothing more to do."""
+    """Yield a worker that has finished all present work and listens."""
     found = Working(url, Pace(poll, **pace))
     found.thread.start()
     try:
@@ -92,7 +92,7 @@ def query(database: Database, statement: str, *values: object) -> list[tuple[Any
 
 
 def listeners(database: Database) -> list[int]:
-    """The server processes that listen in this database."""
+    """Return the ids of the server processes that listen in this database."""
     rows = query(
         database,
         "SELECT pid FROM pg_stat_activity WHERE query ~ '^LISTEN dedup' AND datname = current_database()",
@@ -158,7 +158,7 @@ def seconds() -> Callable[[Database, str], float]:
 
 
 SLACK = 2.0
-"""Seconds that a busy machine may add to the poll."""
+"""Seconds that a busy machine may add to the polling interval."""
 
 
 def test_a_terminated_listener_costs_one_poll(
@@ -203,7 +203,7 @@ def heard(database: Database) -> Iterator[Callable[[], int]]:
         connection.execute("LISTEN dedup")
 
         def count() -> int:
-            # All earlier notifications have arrived when this one has.
+            # This notification arrives after all earlier ones: count up to it.
             with psycopg.connect(database.url, autocommit=True) as other:
                 other.execute("SELECT pg_notify('dedup', 'last')")
             return next(i for i, said in enumerate(connection.notifies()) if said.payload == "last")
@@ -255,7 +255,7 @@ def test_a_run_that_is_stuck_is_told_of_once(
 
 def test_who_notifies(database: Database, heard: Callable[[], int]) -> None:
     load(database, article("a", window(0, 6)))
-    assert heard() == 0, "nobody is there to be told"
+    assert heard() == 0, "without a worker no notification is sent"
     with database.transaction() as cursor:
         runs.begin_worker(cursor, "elsewhere", 1)
     load(database, article("b", window(1, 6)))
@@ -265,13 +265,13 @@ def test_who_notifies(database: Database, heard: Callable[[], int]) -> None:
             "INSERT INTO dedup.article (source_id, text)"
             " SELECT 'c' || n, 'words' FROM generate_series(1, 9) n"
         )
-    assert heard() == 1, "once per statement"
+    assert heard() == 1, "one notification per statement"
     with database.transaction() as cursor:
         cursor.execute("UPDATE dedup.article SET text = 'others' WHERE source_id = 'c1'")
     assert heard() == 1
     with database.transaction() as cursor:
         cursor.execute("UPDATE dedup.article SET url = 'https://example.org' WHERE source_id = 'c1'")
-    assert heard() == 0, "what is not compared makes nothing pending"
+    assert heard() == 0, "an edit of a field that is not compared makes no article pending"
     with database.transaction() as cursor:
         cursor.execute("DELETE FROM dedup.article WHERE source_id = 'c1'")
     assert heard() == 1
@@ -279,7 +279,7 @@ def test_who_notifies(database: Database, heard: Callable[[], int]) -> None:
     dd.backfill(workers=0)
     dd.submit(article("hook", window(5, 6)))
     dd.submit(article("hook", window(6, 6)))
-    assert heard() == 0, "a hook settles what it stores"
+    assert heard() == 0, "a hook settles the articles that it stores"
 
 
 def quoted(database: Database) -> int:
@@ -342,7 +342,7 @@ def test_of_several_workers_one_keeps_words(database: Database) -> None:
         with database.transaction() as cursor:
             return quotes.due(cursor)
 
-    assert due() is None, "nobody asked for it"
+    assert due() is None, "words are not kept before someone asked for them"
     deduplicator(database).keep_sentences(outlets=5, every=60)
     assert due() is None
     schedule_is_due(database)
@@ -377,7 +377,7 @@ def test_an_idle_look_finds_every_kind_of_work_and_no_other(database: Database) 
 
 @pytest.fixture
 def other(server: Server) -> Iterator[str]:
-    """A corpus in a separate database that can refuse connections."""
+    """Yield the address of a corpus in a separate database that can refuse connections."""
     name = "dedup_shut"
     url = server.create(name)
     made = Database(url)
@@ -475,7 +475,7 @@ def test_what_no_waiting_heals_ends_it(server: Server) -> None:
 
 @contextmanager
 def process(url: str, log: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A `dedup worker`."""
+    """Run `dedup worker` in another process; kill it at the end."""
     with log.open("ab") as file:
         found = subprocess.Popen(
             [sys.executable, "-m", "dedup.cli.main", "worker", "--workers", "1", *arguments],

@@ -1,4 +1,4 @@
-"""A dry run says which marks the next backfill changes, and changes nothing."""
+"""A dry run reports which marks the next backfill changes, and changes nothing."""
 
 from __future__ import annotations
 

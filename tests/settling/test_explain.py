@@ -1,4 +1,4 @@
-"""Explanations: the verdict in a line, and the exact differences of sentences."""
+"""Explanations: the verdict in one line, and the exact differences between sentences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SPELLINGS = ("Halliburton", "Haliburton", "Halliburton's")
 
 
 def explained(database: Database, *given: Article) -> Explanation:
-    """The explanation of two articles, which are all that is stored."""
+    """Store two articles, which are the whole corpus, and return their explanation."""
     load(database, *given)
     with database.transaction() as cursor:
         return explain(cursor, rulebooks.load_rulebook(cursor), *(a.source_id for a in given))

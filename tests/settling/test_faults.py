@@ -1,8 +1,10 @@
-"""The N-th thread, allocation or file operation fails, for N = 1, 2, ... until none does.
+"""The N-th thread, allocation or file operation fails, for N = 1, 2, ... until a run meets no fault.
 
-After each: no hang, an error where work is left, and a clean run ends in the marks of an
-undisturbed one. Writes to the database are failed in `test_crash.py`. By default N is sampled; `-m torture`
-takes every one. Everything is determined by the seed of the corpus.
+After each fault: no run hangs, a run that leaves work raises an error, and a clean run ends in the marks of
+an
+undisturbed run. `test_crash.py` fails writes to the database. By default some N are tried; `-m torture` tries
+all.
+The seed of the corpus determines everything.
 """
 
 from __future__ import annotations
@@ -68,8 +70,8 @@ class Kind:
     """A kind of fault: the functions that fail, and their error.
 
     Attributes:
-        lasting: whether all calls from the N-th on fail, or this one only.
-        workers: threads beside the one that waits for them.
+        lasting: whether all calls from the N-th on fail, or the N-th only.
+        workers: number of threads besides the thread that waits for them.
     """
 
     places: Places
@@ -90,7 +92,7 @@ KINDS = {
 
 @pytest.fixture(autouse=True)
 def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More places to fail at."""
+    """Make pages and chunks small, so that there are more places to fail."""
     monkeypatch.setattr(fingerprinting, "PAGE_ARTICLES", 8)
     monkeypatch.setattr(fingerprinting, "CHUNK_ARTICLES", 4)
 
@@ -113,12 +115,12 @@ def undisturbed(database: Database, given: list[Article]) -> Answer:
 def disturbed(
     database: Database, clean: Answer, given: list[Article], workers: int, fault: AbstractContextManager[Any]
 ) -> BaseException | None:
-    """Run a backfill with a fault, and a backfill without. Return the error of the first."""
+    """Run a backfill with a fault, then one without; return the error of the first."""
     fill(database, given)
     with fault:
         raised = watched(lambda: backfill(database, batch=5, workers=workers, factory=corpora.make_function))
     if raised is None:
-        assert_equal(answer(database), clean)  # nothing is left to do
+        assert_equal(answer(database), clean)  # without an error no work is left
     raised_again = watched(lambda: backfill(database, batch=5, workers=0, factory=corpora.make_function))
     assert raised_again is None
     assert_equal(answer(database), clean)
@@ -126,7 +128,7 @@ def disturbed(
 
 
 def sweep(numbers: Iterator[int], one: Callable[[int], tuple[bool, BaseException | None]], name: str) -> str:
-    """Fail call N for each of `numbers` until a run is undisturbed. Return the numbers of runs and errors."""
+    """Fail call N for each of `numbers` until a run meets no fault; return the numbers of runs and errors."""
     started, runs_done, errors = time.monotonic(), 0, 0
     for number in numbers:
         hit, raised = one(number)
@@ -135,8 +137,8 @@ def sweep(numbers: Iterator[int], one: Callable[[int], tuple[bool, BaseException
             break
         runs_done += 1
         errors += raised is not None
-        assert runs_done < 500, "the run did not end"
-    assert runs_done, "the fault was never met"
+        assert runs_done < 500, "500 runs met a fault"
+    assert runs_done, "no run met a fault"
     seconds = time.monotonic() - started
     print(f"{name}: seed {SEED}, {runs_done} runs, {errors} of them ended with an error, {seconds:.1f} s")
     return f"{name}: {runs_done}, of which {errors} ended the run with an error"

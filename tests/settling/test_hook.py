@@ -1,4 +1,4 @@
-"""The per-article hook: verdicts, look-ups, limits, and several at once."""
+"""The hook for one article: verdicts, look-ups, limits, and several hooks at once."""
 
 from __future__ import annotations
 
@@ -122,7 +122,8 @@ def test_an_edit_of_an_original_needs_two_calls_if_its_copies_stay(
             patched.setattr(hook, "submit", lambda *_: pytest.fail("this is a plain edit"))
             told = dd.submit(article("original", window(0, 7), 0))
         assert (told.status, [copy.id for copy in told.copies]) == ("unique", ["copy", "same"])
-        assert dd.submit(article("original", window(0, 7), 0)) == told  # the same marks as in the tables
+        # The same article again gets the same verdict, now read from the tables.
+        assert dd.submit(article("original", window(0, 7), 0)) == told
     assert_right(database)
 
 
@@ -162,7 +163,8 @@ def test_an_edit_leaves_a_partner_to_a_match_whose_pair_was_not_kept(database: D
         starts = {"partner": 10, "other": 15, "match": 13, "edited": 8}
         for minute, (name, start) in enumerate(starts.items()):
             dd.submit(article(name, window(start, 6, ring=60), minute))
-        # "match" keeps its pair with "other". "partner" keeps its pair with "edited", which the edit removes.
+        # "match" keeps its pair with "other". "partner" keeps its pair with "edited", and the edit removes
+        # this pair.
         assert ("match", "partner") not in answer(database).pairs
         dd.submit(article("edited", window(30, 6, ring=60), 3))
     assert_right(database)
@@ -188,7 +190,7 @@ def test_each_of_many_edits_is_right(database: Database, monkeypatch: pytest.Mon
             assert_right(database)
             before = len(settled)
             assert dd.submit(given) == told
-            del settled[before:]  # nothing was new
+            del settled[before:]  # the same article again needs no settling
     assert len(settled) < 25
 
 
@@ -227,7 +229,7 @@ def test_a_limit_is_recorded_and_settled_by_the_backfill(
         ).fetchall()
     assert len(reasons) == 1
     assert words in reasons[0][0]
-    # Either the article could not be settled, or the articles that it made stale could not.
+    # Either the article itself could not be settled, or the articles that it made stale could not.
     if verdict.status == "pending":
         assert words in str(verdict.reason)
     else:
@@ -373,7 +375,7 @@ def test_while_the_whole_corpus_is_settled_at_once_a_hook_settles_nothing(databa
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("minutes", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)])
 def test_newcomers_in_any_order_are_right(database: Database, minutes: tuple[int, ...]) -> None:
-    """Mix articles for the hook's fast path with articles that it leaves to the general path."""
+    """Some of these articles take the hook's fast path; the hook leaves the others to the general path."""
     given = [article(f"a{i}", window(2 * (i % 5), 6), minutes[i % 4] * 10 + i) for i in range(20)]
     given += [article(f"short {i}", [code(i % 3)], minutes[i % 4], title=f"Title {i % 2}") for i in range(8)]
     with deduplicator(database) as dd:
@@ -383,7 +385,7 @@ def test_newcomers_in_any_order_are_right(database: Database, minutes: tuple[int
 
 
 def test_a_newcomer_is_settled_under_the_settings_of_all_settling(database: Database) -> None:
-    """The database sets them for a new article, in the same call; the program sets them in other cases."""
+    """The database makes these settings for a new article in the same call; otherwise the program does."""
     with deduplicator(database) as dd:
         dd.submit(article("first", window(0, 6), 0))
     given = article("second", window(6, 6), 1)
@@ -404,7 +406,7 @@ def test_a_newcomer_is_settled_under_the_settings_of_all_settling(database: Data
 
 
 def _within(cursor: Cursor) -> Ask:
-    """Statements that are not transactions of their own."""
+    """Return a function that executes statements in the transaction of this cursor."""
     return lambda statement, values: cursor.execute(statement, values).fetchall()
 
 
@@ -442,7 +444,7 @@ BEFORE = "a transaction from before defers the same article"
 
 @pytest.mark.parametrize("meanwhile", [*MEANWHILE, BEFORE, "another one shares it", "nothing"])
 def test_a_duplicate_is_stored_if_nothing_has_changed(database: Database, meanwhile: str) -> None:
-    """Between the two calls of the fast path no lock is held."""
+    """The fast path makes two calls without a lock between them; the second call must notice changes."""
     with deduplicator(database) as dd:
         dd.submit(article("first", window(0, 6), 0))
         given = article("copy", window(1, 6), 9)
@@ -471,7 +473,8 @@ def test_a_duplicate_is_stored_if_nothing_has_changed(database: Database, meanwh
         assert len(asked) == 2
         assert (told is not None) == (meanwhile == "nothing")
         assert bool(_stored(database, "copy")) == (meanwhile in ("nothing", "the same article is stored"))
-        if meanwhile == "a sentence becomes common":  # which settling alone may say
+        # Only settling may make a sentence common, so the marks cannot be right here.
+        if meanwhile == "a sentence becomes common":
             return
         again = dd.submit(given)
         if told is not None:
@@ -490,7 +493,7 @@ def _stored(database: Database, name: str) -> list[tuple[Any, ...]]:
 def test_few_round_trips_to_the_server(
     database: Database, corpus_url: str, monkeypatch: pytest.MonkeyPatch, pooled: bool
 ) -> None:
-    """Count calls to the server: one for an unrelated article, a second if the article shares keys."""
+    """The hook calls the server once for an unrelated article, and twice if the article shares keys."""
     opened = Connection.open.__func__  # type: ignore[attr-defined]
 
     def lent(cls: type[Connection], *args: Any) -> Connection:

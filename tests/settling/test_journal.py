@@ -1,7 +1,8 @@
 """A replica of the marks equals the table after any events and kills (docs/changes.md).
 
-docs/reliability.md, promise 19. The long test changes 100,000 marks under ten kills of writers and ten
-of readers; each change that a reader has stored must be one that it had not stored before.
+See docs/reliability.md, promise 19. In the long test 100,000 marks change while ten kills hit writers and ten
+hit
+readers. A reader may never get a change that it has stored before.
 """
 
 from __future__ import annotations
@@ -64,12 +65,13 @@ def test_whatever_happens_a_replica_equals_the_table(database: Database) -> None
     assert default is not None
     with journal(database):
         run_state_machine_as_test(
-            lambda: HeardMachine(database),  # type: ignore[arg-type]  # its own words allow a function
+            # The documentation of Hypothesis allows a function.
+            lambda: HeardMachine(database),  # type: ignore[arg-type]
             settings=settings(max_examples=default.max_examples // 8),
         )
 
 
-# Kills.
+# Tests with kills.
 
 
 def texts(rng: random.Random, ring: int) -> str:
@@ -79,7 +81,10 @@ def texts(rng: random.Random, ring: int) -> str:
 
 
 def write(url: str, connection: Connection, seed: int, articles: int) -> None:
-    """Have marks change, step by step, telling of each; importable, so that a process can start with it."""
+    """Change marks step by step and report each step.
+
+    The function must be importable, so that a process can start with it.
+    """
     rng = random.Random(seed)
     ring = 2 * articles
     with closing(Database(url)) as database:
@@ -143,7 +148,7 @@ def read(url: str, connection: Connection, file: str) -> None:
                 for change in found:
                     kept.execute(
                         "INSERT INTO told VALUES (?, ?)", place(change)
-                    )  # an error, if it is not new
+                    )  # raises an error if the change is not new
                     if change.status == "deleted":
                         kept.execute("DELETE FROM mark WHERE id = ?", [change.id])
                         continue
@@ -158,7 +163,7 @@ def read(url: str, connection: Connection, file: str) -> None:
 
 
 class Killed:
-    """A process that is started again whenever it was killed."""
+    """A process that is started again after each kill."""
 
     def __init__(self, function: Callable[..., None], *given: Any) -> None:
         self._function, self._given = function, given
@@ -171,7 +176,7 @@ class Killed:
 
     def tell(self) -> Any:
         """Return the next output; raise an error if the program has ended."""
-        assert self.connection.poll(300), "it stands still"
+        assert self.connection.poll(300), "the process reports nothing"
         return self.connection.recv()
 
     def kill(self) -> None:
@@ -252,7 +257,7 @@ def test_a_replica_equals_the_table_whoever_is_killed(
                         while reader.connection.poll():
                             reader.tell()
                         changed = counted(database)
-                    if rng.random() < 0.7:  # in the middle of a step; there may be many steps in a second
+                    if rng.random() < 0.7:  # wait a moment, so that the kill comes in the middle of a step
                         writer.connection.poll(rng.random() * 0.2)
                 finally:
                     writer.kill()

@@ -1,7 +1,8 @@
-"""The settle lock is held briefly, whatever the corpus is like: a hook waits for its verdict so long.
+"""The settle lock is held briefly, whatever the corpus is like, because a hook waits for it.
 
-docs/reliability.md, promise 8. By default rows are counted, by Postgres itself, per transaction that holds
-the lock: what a machine does in a second differs, what it does is the same. The `torture` tests measure.
+See docs/reliability.md, promise 8. By default Postgres counts the rows that each transaction with the lock
+reads and
+writes: unlike times, these counts are the same on every machine. The `torture` tests measure times.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dedup.base.article import Article
 from dedup.db.connection import next_batch
 from dedup.db.database import Cursor, Database, Session
 
-try:  # an extra
+try:  # `lab` is an extra, and may be missing
     from dedup.extras.lab.hard_cases import CASES, repeated
 except ModuleNotFoundError:
     CASES = {}
@@ -40,9 +41,9 @@ class Hold:
     """A transaction that held the settle lock.
 
     Attributes:
-        seconds: from when it had the lock to its commit.
-        written: rows of articles, fingerprints and pairs that were inserted, changed or deleted.
-        read: rows of these that were fetched.
+        seconds: from getting the lock to the commit.
+        written: number of rows of articles, fingerprints and pairs that were inserted, changed or deleted.
+        read: number of rows of these tables that were fetched.
     """
 
     seconds: float
@@ -52,7 +53,7 @@ class Hold:
 
 @pytest.fixture
 def holds(monkeypatch: pytest.MonkeyPatch) -> list[Hold]:
-    """Record every transaction that holds the settle lock from now on."""
+    """Return a list of the transactions that hold the settle lock from now on."""
     found: list[Hold] = []
     transaction = Session.transaction
 
@@ -73,7 +74,7 @@ def holds(monkeypatch: pytest.MonkeyPatch) -> list[Hold]:
 
 
 def rows_of(cursor: Cursor) -> tuple[int, int]:
-    """Rows written and read by this session's transaction, in the tables that grow with the corpus."""
+    """Return the rows that a transaction wrote and read in the tables that grow with the corpus."""
     row = cursor.execute("""
         SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint,
                coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::bigint
@@ -86,7 +87,7 @@ def rows_of(cursor: Cursor) -> tuple[int, int]:
 
 
 def family(count: int) -> list[Article]:
-    """Return items of one template. With `ALIKE` a third of the pairs are similar, hardly any duplicates."""
+    """Make items of one template; with `ALIKE` a third of the pairs are similar, hardly any duplicates."""
     return list(repeated.make_templates(1, items=2 * count, twice=0).articles[::2])
 
 
@@ -154,7 +155,7 @@ def test_sentences_of_10_000_settled_articles_become_common_step_by_step(
         connection.execute("UPDATE dedup.corpus_state SET settled_through = now()")
     report = backfill(database, workers=0, factory=make_function)
     assert (report.common_entered, report.settled) == (3, 10_000)
-    # Marks that were withdrawn before settling are not written again.
+    # Marks that were withdrawn before settling are not written a second time.
     assert max(hold.written for hold in holds) <= 2_100
     assert sum(hold.written for hold in holds if hold.written > 1_900) >= 10_000
 

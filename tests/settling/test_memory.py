@@ -1,6 +1,6 @@
-"""The memory engine beside people who edit, delete, pin and submit while it works; and stopped at any moment.
+"""The memory engine beside edits, deletions, pins and submits, and stopped at any moment.
 
-docs/reliability.md, promises 1 and 6. The conformance suite holds its marks to the oracle.
+See docs/reliability.md, promises 1 and 6. The conformance suite compares its marks with the oracle's.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ STAGES = [
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use small chunks, so that there are many transactions, and events can happen between them."""
+    """Use small chunks, so that there are many transactions with events between them."""
     monkeypatch.setattr(writing, "CHUNK_ROWS", 15)
 
 
 class ChunkMeddling(meddling.Meddling):
-    """Lets something happen between two chunks as well."""
+    """Progress that calls a function between two chunks too."""
 
     def advance(self, count: int, total: int | None = None) -> None:
         if self.stages[-1] == "writing marks":
@@ -87,7 +87,7 @@ def test_every_stage_is_told(database: Database) -> None:
 
 
 def test_a_story_larger_than_a_chunk_is_written_in_parts(database: Database) -> None:
-    """Count the articles that each transaction settles: at most a chunk, and each article once."""
+    """Each transaction settles at most a chunk of articles, and each article once."""
     load(database, *(article(f"copy {i}", window(0, 6), i) for i in range(60)))
     load(database, *(article(f"other {i}", window(20 + 10 * i, 6, ring=1_000), 60 + i) for i in range(20)))
     told: list[int] = []

@@ -1,7 +1,8 @@
-"""Settling stays fast as the corpus grows: it reads no table from end to end, and few rows.
+"""Settling stays fast as the corpus grows: it reads few rows, and no whole table.
 
-docs/reliability.md, promise 8. The planner's statistics are as misleading as they get: they were taken when
-every article was pending. Rows are counted by Postgres itself, per transaction and table.
+See docs/reliability.md, promise 8. The planner's statistics are as misleading as possible: they were taken
+when
+every article was pending. Postgres itself counts the rows, per transaction and table.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ ROWS = 600
 """Most rows that may be fetched for an article, which has about 10 relatives and 36 keys."""
 
 SHARED = 10
-"""Further fingerprints that each look-up of all keys may fetch, because some bits of keys collide."""
+"""Extra fingerprints that each look-up of all keys may fetch, because keys are stored with fewer bits."""
 
 FILL = """
     SET LOCAL dedup.settling = 'on';
@@ -70,12 +71,12 @@ FILL = """
 
 @pytest.fixture(scope="module")
 def large(server: Server) -> Iterator[Database]:
-    """Yield a corpus of synthetic articles, and of a few real articles."""
+    """Yield a corpus of synthetic articles and a few submitted articles."""
 
     database = Database(server.create("dedup_plans"))
     opening.initialize(database)
     with psycopg.connect(database.url, cursor_factory=psycopg.ClientCursor) as connection:
-        for table in LARGE:  # or the statistics would become right in the middle of the tests
+        for table in LARGE:  # autovacuum would correct the statistics in the middle of the tests
             connection.execute(f"ALTER TABLE dedup.{table} SET (autovacuum_enabled = false)".encode())
         connection.execute(FILL, {"count": ARTICLES})
     assert segments.merge(database, 0)
@@ -91,10 +92,10 @@ Change = Callable[[Cursor], object]
 
 @contextmanager
 def rolled_back(database: Database, *, settling: bool = False) -> Iterator[Cursor]:
-    """Open a transaction in a separate session, since Postgres counts rows per session.
+    """Open a transaction in a separate session, because Postgres counts rows per session.
 
     Args:
-        settling: with the settle lock, as all settlers have it.
+        settling: take the settle lock, as every transaction that settles does.
     """
     connection = database.connect()
     connection.patience = 300  # the explained statements take long
@@ -106,7 +107,7 @@ def rolled_back(database: Database, *, settling: bool = False) -> Iterator[Curso
 
 
 def rows_read(cursor: Cursor) -> dict[str, tuple[int, int]]:
-    """Per table, the rows read by sequential scans and by index scans in this transaction."""
+    """Return for each table the rows that this transaction read by sequential scans and by index scans."""
     found = cursor.execute(
         "SELECT relname, seq_tup_read, idx_tup_fetch FROM pg_stat_xact_user_tables"
         " WHERE schemaname = 'dedup'::regnamespace::text"
@@ -197,7 +198,7 @@ def test_a_batch(large: Database) -> None:
 
 def test_looking_for_work(large: Database) -> None:
     with rolled_back(large, settling=True) as cursor:
-        # A backfill does this at its end.
+        # A backfill analyses these tables at its end.
         cursor.execute("ANALYZE dedup.article, dedup.article_mark, dedup.fingerprint")
         assert count(cursor, "unfingerprinted") == count(cursor, "unsettled") == 0
         assert not waiting_page(cursor, None, 500).articles
@@ -206,7 +207,7 @@ def test_looking_for_work(large: Database) -> None:
 
 
 def test_a_page_of_what_waits_reads_no_more_than_that(large: Database) -> None:
-    """Bound the rows that a page reads: pages that sort all 1,000,000 waiting articles would take hours."""
+    """A page reads few rows: pages that sort all 1,000,000 waiting articles would take hours."""
     with rolled_back(large, settling=True) as cursor:
         cursor.execute("UPDATE dedup.article SET revision = revision + 1")
         cursor.execute("UPDATE dedup.article_mark SET stale = true")
@@ -256,14 +257,14 @@ STATISTICS = {
     "analysed when nearly empty": "UPDATE pg_class SET reltuples = 1, relpages = 1000",
     "analysed when a thousand times as large": "UPDATE pg_class SET reltuples = 2e7, relpages = 1000000",
 }
-"""Statistics of tables and indexes that the planner may believe."""
+"""Statements that give the planner right or wrong statistics of tables and indexes."""
 
 
 @contextmanager
 def explained(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
-    """Yield the statements of the program, with the rows that went through the nodes of their plans.
+    """Yield the statements of the program with the rows that passed through the nodes of their plans.
 
-    Rows that a join looks at and throws away count too; these are in no statistics of the tables.
+    Rows that a join reads and discards count too; the statistics of the tables leave them out.
     """
     found: dict[str, int] = {}
     execute = psycopg.Cursor.execute
@@ -331,7 +332,7 @@ def test_no_statement_of_settling_depends_on_statistics(
 
 
 def believe(cursor: Cursor, statistics: str) -> None:
-    """Have the planner believe something of the tables and their indexes."""
+    """Make the planner believe these statistics of the tables and their indexes."""
     if STATISTICS[statistics]:
         cursor.execute(
             STATISTICS[statistics].encode()
@@ -354,7 +355,7 @@ def test_a_story_reads_its_articles(large: Database, statistics: str) -> None:
 def assert_few(cursor: Cursor, most: int, name: str) -> None:
     read = rows_read(cursor)
     assert {table: rows for table, (rows, _) in read.items() if rows} == {}, name
-    # A page of the table of sentences, or of pairs, is not counted among the articles.
+    # A statement may read a page of sentences or pairs, but few articles.
     for table in ("article", "article_mark"):
         articles = read.pop(table, (0, 0))[1]
         assert articles <= most, (name, table, articles)
@@ -363,7 +364,7 @@ def assert_few(cursor: Cursor, most: int, name: str) -> None:
 
 
 def test_a_page_of_changes_reads_what_it_tells(large: Database) -> None:
-    """Check that a page reads neither earlier nor later rows, and scans no table."""
+    """A page of changes reads neither earlier nor later rows, and scans no table."""
     with rolled_back(large, settling=True) as cursor:
         assert changes.keep_journal(cursor, wanted=True)
         cursor.execute("UPDATE dedup.article_mark SET score = 0.9")
@@ -373,7 +374,7 @@ def test_a_page_of_changes_reads_what_it_tells(large: Database) -> None:
         after = rows_read(cursor)
     for table, (by_scan, by_index) in after.items():
         assert by_scan == before[table][0]
-        assert by_index - before[table][1] <= 2 * 100  # with the originals
+        assert by_index - before[table][1] <= 2 * 100  # the originals are read too
 
 
 @pytest.mark.long("dedup", "migrations")
@@ -381,7 +382,10 @@ def test_a_page_of_changes_reads_what_it_tells(large: Database) -> None:
 def test_storing_credits_reads_those_of_its_articles_alone(
     large: Database, statistics: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The table is empty when a first backfill begins: each of its chunks would read all that is there."""
+    """Storing credits reads only the credits of its articles, whatever statistics the planner has.
+
+    A first backfill begins with an empty table; a plan for that table would read all rows for each chunk.
+    """
     found = {
         id: credits.Notices(((1 + id % 2, "end"),), ("Corrects", "end") if id % 3 else None)
         for id in range(9_901, 10_101)

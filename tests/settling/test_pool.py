@@ -1,6 +1,6 @@
 """The fingerprinting pool: stored results, stops, and failures of single texts.
 
-docs/reliability.md, promises 4, 6 and 14. Every wait of the pool is bounded, so every test here ends.
+See docs/reliability.md, promises 4, 6 and 14. The pool bounds every wait, so every test ends.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.timeout(60)
 
 
 def short_of_memory(settings: Settings, models: Mapping[str, PunktModel]) -> FingerprintFunction:
-    """Make fingerprints as usual, but raise an error for a text that asks for it."""
+    """Make fingerprints as usual, but raise MemoryError if a text begins with FULL."""
     real = make_function(settings, models)
 
     def function(given: Sequence[TextTask]) -> Fingerprints:
@@ -48,7 +48,7 @@ def short_of_memory(settings: Settings, models: Mapping[str, PunktModel]) -> Fin
 
 
 def tasks(database: Database, count: int, poison: Mapping[int, str] | None = None) -> Chunk:
-    """Stores so many articles in order, some of which begin with a word of poison."""
+    """Store `count` articles in order; the texts in `poison` begin with a word that makes the pool fail."""
     body = article("a", window(0, 6)).text
     words = poison or {}
     return stored(database, [f"{words.get(i, '')} {body}".strip() for i in range(count)])
@@ -77,7 +77,7 @@ def made_by(database: Database, workers: int, *more: Any) -> FingerprintPool:
 
 @dataclass
 class Found:
-    """Results of a pool, by the place of articles in the corpus.
+    """Results of a pool, by the id of the article.
 
     Attributes:
         made: ids of articles with a fingerprint.
@@ -92,7 +92,7 @@ def answers(workers: FingerprintPool, chunks: Iterable[Chunk], found: Found | No
     found = found or Found()
     for part in workers.run(chunks):
         ids = {article_id for article_id, _ in part.articles}
-        assert not ids & found.made, "nothing is told twice"
+        assert not ids & found.made, "no article may be reported twice"
         found.failed |= part.failed
         found.gone |= set(part.gone)
         found.made |= ids - part.failed.keys() - set(part.gone)
@@ -101,7 +101,7 @@ def answers(workers: FingerprintPool, chunks: Iterable[Chunk], found: Found | No
 
 
 def rows(database: Database) -> list[tuple[Any, ...]]:
-    """The fingerprints that are stored, without ids, and the failures."""
+    """Return the stored fingerprints, without ids, and the failures."""
     with database.transaction() as cursor:
         return [
             tuple(value.tolist() if hasattr(value, "tolist") else value for value in row)
@@ -162,13 +162,13 @@ def test_what_changed_or_went_meanwhile_is_gone(database: Database, workers: int
         cursor.execute("DELETE FROM dedup.article WHERE id = %s", [given[1][0]])
     readers = made_by(database, workers)
     found = answers(readers, [given])
-    assert answers(readers, [given]).made == found.made, "nothing is stored twice"
+    assert answers(readers, [given]).made == found.made, "no fingerprint may be stored twice"
     assert found.gone == {given[0][0], given[1][0]}
     assert found.made == {given[2][0], given[3][0]}
 
 
 def in_table(database: Database, table: str) -> list[tuple[Any, ...]]:
-    """Articles and revisions of the fingerprints in a table."""
+    """Return the articles and revisions of the fingerprints in a table."""
     with database.transaction() as cursor:
         query = f"SELECT article_id, revision FROM dedup.{table} ORDER BY article_id"
         return cursor.execute(query.encode()).fetchall()
@@ -185,9 +185,11 @@ def test_fingerprints_that_wait_without_an_index_are_those_that_would_be_in_use(
     assert {row[0] for row in in_table(database, "fingerprint_bulk")} == found.made
     assert len(found.failed) == 2
     with database.transaction() as cursor:
-        assert not waiting_page(cursor, None, 100).articles, "they do not wait for a fingerprint"
+        assert not waiting_page(cursor, None, 100).articles, (
+            "these articles have a fingerprint and must not wait for one"
+        )
         assert overview(cursor).unfingerprinted == count(cursor, "unfingerprinted") == 0
-    assert answers(readers, [given]).made == found.made, "nothing is stored twice"
+    assert answers(readers, [given]).made == found.made, "no fingerprint may be stored twice"
     readers = made_by(database, 0)
     answers(readers, [given])
     assert in_table(database, "fingerprint") == []
@@ -211,7 +213,7 @@ def test_a_waiting_fingerprint_of_an_older_text_is_replaced(database: Database) 
         cursor.execute("UPDATE dedup.article SET text = text || ' More.' WHERE id = %s", [given[0][0]])
         again = waiting_page(cursor, None, 100).articles
     assert again == [(given[0][0], 1)]
-    assert answers(here, [given]).gone == {given[0][0]}, "that is no longer its text"
+    assert answers(here, [given]).gone == {given[0][0]}, "the waiting fingerprint is of an older text"
     assert answers(here, [again]).made == {given[0][0]}
     assert in_table(database, "fingerprint_bulk") == [(given[0][0], 1), given[1]]
 
@@ -280,7 +282,7 @@ def sessions(database: Database) -> int:
 
 
 def readers() -> list[str]:
-    """The threads of pools."""
+    """Return the names of the pools' threads."""
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("dedup-fingerprints")]
 
 
@@ -318,7 +320,8 @@ def test_the_pool_stops_soon_while_others_hold_what_it_waits_for(
 ) -> None:
     monkeypatch.setattr(pool, "STOP_SECONDS", 0.1)
     given, stop = tasks(database, 60), threading.Event()
-    patient = Database(database.url, Timeouts(lock=3_600))  # no other limit would end it before the test is
+    # No other limit may end the wait before the test does.
+    patient = Database(database.url, Timeouts(lock=3_600))
     with psycopg.connect(database.url) as other:
         other.execute("SELECT dedup.settle_lock()")
 
@@ -354,7 +357,7 @@ def test_an_error_of_one_thread_ends_what_the_others_wait_for(
     patient.close()
 
 
-# The database is no text's fault.
+# Tests of database errors, which are no text's fault.
 
 
 @pytest.mark.parametrize("workers", [0, 1])

@@ -1,9 +1,12 @@
-"""Rules of settling: random histories go wrong without any one of them.
+"""Rules of settling: without any one of them, some random history ends with wrong marks.
 
-docs/semantics.md, section 8. This tests the tests: a history generator that does not notice the loss of a
-rule would not notice a bug in it either. Each mutant is one replacement in a module, a statement or an
-SQL function; the histories are those of `histories.py`, and with no mutant all of them end right. A few
-rules are held by tests beside: `test_verdicts.py`, `test_counting.py`, `test_settle.py`.
+See docs/semantics.md, section 8. This tests the tests: a generator of histories that does not notice the loss
+of a
+rule would not notice a bug in it either. Each mutant changes one place of a module, a statement or an SQL
+function.
+The histories are those of `histories.py`; without a mutant all of them end right. Other tests check a few
+more
+rules: `test_verdicts.py`, `test_counting.py`, `test_settle.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ pytestmark = pytest.mark.timeout(300)
 
 STEPS = 15
 HISTORIES = 500
-"""Most histories to try; most mutants are noticed at once, the rarest in the 306th."""
+"""Maximum number of histories; most mutants are noticed at once, the rarest in the 306th history."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +37,11 @@ class Mutant:
     """A mutant: settling without one rule.
 
     Attributes:
-        where: the module, statement (`FILE.sql NAME`) or SQL function in which `old` becomes `new`; ""
-            executes `new`.
-        theme: of the histories that are likeliest to notice.
-        rare: it takes half a minute and more of histories, so it is tried with `-m torture` only.
+        where: the module, statement (`FILE.sql NAME`) or SQL function in which `old` becomes `new`; if empty,
+            `new` is
+            executed.
+        theme: the theme of histories that notice the mutant soonest.
+        rare: whether histories need half a minute or more to notice it, so that only `-m torture` tries it.
     """
 
     name: str
@@ -738,7 +742,7 @@ MUTANTS = [
 @pytest.mark.parametrize(
     "mutant",
     [
-        # All mutants take minutes, so every twelfth is tested by default.
+        # All mutants take minutes, so by default only every twelfth is tested.
         pytest.param(m, id=m.name.replace(" ", "-"), marks=[pytest.mark.torture] if m.rare or n % 12 else [])
         for n, m in enumerate(MUTANTS)
     ],
@@ -762,7 +766,7 @@ def test_a_lost_rule_is_noticed(
 
 
 def test_every_rule_is_where_it_is_taken_out(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most mutants run with the torture tests only; here code that was moved is noticed."""
+    """Every mutant finds the code that it replaces, even if only the torture tests run the mutant."""
     for mutant in MUTANTS:
         with monkeypatch.context() as patched:
             take_out(mutant, database, patched)
@@ -794,7 +798,7 @@ def goes_wrong(database: Database, seed: int, theme: str, statement: str) -> boo
 
 
 def take_out(mutant: Mutant, database: Database, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Change the program to work without a rule. Return the statement for the database, if there is one."""
+    """Take a rule out of the program; return a statement that takes it out of the database, or "" if none."""
     if ".sql " in mutant.where:
         replace_in_statement(mutant, monkeypatch)
         return ""

@@ -1,4 +1,4 @@
-"""Key segments: no article is missed through merges, kills, edits or flags."""
+"""Key segments: every article is found, through merges, kills, edits and flags."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ HELD = st.lists(st.tuples(KEYS, ARTICLES, st.booleans()), max_size=40)
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More blocks and more parts."""
+    """Make blocks and parts small, so that there are many."""
     monkeypatch.setattr(key_segments, "BLOCK_ENTRIES", 3)
     monkeypatch.setattr(key_segments, "COPY_ENTRIES", 7)
     monkeypatch.setattr(key_segments, "PAGE_ARTICLES", 4)
@@ -118,7 +118,7 @@ def test_all_that_have_a_key_are_found_and_none_with_other_bits(
 
 
 def counts(database: Database) -> tuple[int, int, int]:
-    """Recent entries, segments, and articles that are not found by some key."""
+    """Return the numbers of recent entries, of segments, and of articles that some key does not find."""
     with database.transaction() as cursor:
         row = cursor.execute("SELECT count(*) FROM dedup.recent_key").fetchone()
         return (row[0] if row else -1, len(key_segments.segments(cursor)), key_segments.count_absent(cursor))
@@ -138,7 +138,7 @@ def test_what_a_backfill_wrote_is_found_before_and_after_every_merge(database: D
         segments.merge(database, 0)
         assert counts(database)[0::2] == (0, 0)
         assert_equal(answer(database), before)
-        with deduplicator(database) as hook:  # looked up through segments
+        with deduplicator(database) as hook:  # the hook looks keys up in segments
             assert hook.submit(article(f"late {first}", window(3, 6), 100 + first)).status == "duplicate"
     assert_right(database)
 
@@ -198,7 +198,7 @@ def test_a_flag_that_turns_is_seen_at_once(database: Database) -> None:
 def test_a_merge_reads_in_proportion_to_what_it_merges(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counted: list[dict[str, int]] = []  # since the session began, after each call of `remove`
+    counted: list[dict[str, int]] = []  # rows read since the session began, after each call of `remove`
     real = key_segments.remove
 
     def remove(cursor: Cursor, some: Collection[int]) -> None:
@@ -216,7 +216,7 @@ def test_a_merge_reads_in_proportion_to_what_it_merges(
     for first, last in ((0, 100), (100, 1_000)):
         load(database, *(article(f"a{i}", window(6 * i, 6, ring=7_000), i) for i in range(first, last)))
         backfill(database, workers=0, factory=make_function, engine="memory")
-        for batch in range(2):  # the second merge joins the segment of the first
+        for batch in range(2):  # the second merge also takes the segment of the first merge
             new = (
                 article(f"new {last} {batch} {i}", window(last + 9 * i, 6, ring=7_000), last + i)
                 for i in range(5)
@@ -262,7 +262,7 @@ def test_a_merge_that_is_stopped_anywhere_has_changed_nothing(
 
 
 class Calls:
-    """Counts calls; the first of `remove` only tidies up."""
+    """A counter of calls; the first call of `remove` only tidies up."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""The rules of settling, one by one, by what happens to the marks."""
+"""The rules of settling, one by one, by their effects on the marks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.corpora import (
 
 
 def run(database: Database, batch: int = BATCH_ARTICLES) -> dict[str, str]:
-    """Run a backfill. Return the marks, checked by the oracle, as `id: status` or `duplicate:original`."""
+    """Run a backfill and check it by the oracle; return marks as `id: status` or `id: duplicate:original`."""
     backfill(database, workers=0, batch=batch)
     return assert_right(database).status()
 
@@ -56,7 +56,7 @@ def test_without_its_original_the_first_copy_is_the_original(database: Database)
 def test_a_chain_near_the_threshold_makes_no_giant_story(database: Database) -> None:
     load(database, *(article(f"a{i}", window(i, 6), i) for i in range(6)))
     marks = run(database)
-    # Each is a duplicate of the article before; articles at distance 2 are only similar.
+    # Each article is a duplicate of the article before it; articles at distance 2 are only similar.
     assert marks["a1"] == "duplicate:a0"
     assert marks["a2"] == "similar"
     assert marks["a3"] == "duplicate:a2"
@@ -95,7 +95,7 @@ def test_an_article_keeps_its_best_pair_with_earlier_ones_and_its_best_of_all(da
     found = similar_pairs(database)
     assert 11 <= len(found) < 24
     assert all(sum(later == f"a{i}" for later, _ in found) >= 1 for i in range(1, 12))
-    # More like one than any other is; that one keeps the pair, though it comes first.
+    # `near` is the best match of a0, so the pair is kept, though a0 is the earlier article.
     near = [*window(0, 4), code(100), code(900), code(901), code(902)]
     load(database, article("near", near, 99))
     run(database)
@@ -211,7 +211,8 @@ def test_a_changed_threshold_settles_again_without_reading_texts(database: Datab
     load(database, article("a", window(0, 6), 0), article("b", window(1, 6), 1))
     assert run(database)["b"] == "duplicate:a"
     with database.transaction() as cursor:
-        cursor.execute("UPDATE dedup.fingerprint SET word_count = word_count + 1")  # would be made again
+        # Mark the fingerprints: new fingerprints would have other counts.
+        cursor.execute("UPDATE dedup.fingerprint SET word_count = word_count + 1")
     change_settings(database, duplicate_sentence_jaccard=0.9, duplicate_signature_jaccard=0.95)
     report = backfill(database, workers=0)
     assert (report.fingerprinted, report.settled) == (0, 2)

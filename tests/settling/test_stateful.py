@@ -1,8 +1,10 @@
-"""Any history of a corpus ends in the marks of a from-scratch run over what survives.
+"""Any history of a corpus ends in the marks of a new run over the articles that are left.
 
-docs/semantics.md, section 8, against a real Postgres, committing. Whenever nothing is unsettled the marks
-must be the oracle's for the common sentences as they are stored, and after a backfill for those of a count
-from nothing. `HYPOTHESIS_PROFILE=thorough` runs a thousand histories of sixty steps.
+See docs/semantics.md, section 8. The histories commit to a real Postgres. Whenever no article is unsettled,
+the marks
+must equal the oracle's for the stored common sentences; after a backfill they must equal the oracle's for a
+full
+count. `HYPOTHESIS_PROFILE=thorough` runs a thousand histories of sixty steps.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ pytestmark = pytest.mark.timeout(600)
 def made(
     start: int, length: int, edits: dict[int, int], extra: Sequence[int], backwards: bool
 ) -> tuple[Code, ...]:
-    """A window of the ring of sentences, edited."""
+    """Return an edited window of the ring of sentences."""
     codes = window(start, length, ring=12)
     codes = [given + edits.get(i, 0) for i, given in enumerate(codes)] + [code(number) for number in extra]
     return tuple(reversed(codes) if backwards else codes)
@@ -94,7 +96,7 @@ changes = st.sampled_from([(name, value) for name, values in SETTINGS.items() fo
 
 
 class CorpusMachine(RuleBasedStateMachine):
-    """A corpus to which anything happens."""
+    """A corpus with random events."""
 
     def __init__(self, database: Database) -> None:
         super().__init__()
@@ -252,6 +254,7 @@ def test_any_history_ends_in_the_marks_of_a_run_from_nothing(database: Database)
     default = settings.default
     assert default is not None
     run_state_machine_as_test(
-        lambda: CorpusMachine(database),  # type: ignore[arg-type]  # its own words allow a function
+        # The documentation of Hypothesis allows a function.
+        lambda: CorpusMachine(database),  # type: ignore[arg-type]
         settings=settings(max_examples=default.max_examples // 4),
     )

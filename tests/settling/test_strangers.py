@@ -1,7 +1,8 @@
-"""Crafted articles of strangers change only their own marks. Attacks: words against a hash key, and dates.
+"""Crafted articles of strangers change only their own marks: attacks by words and by dates.
 
-The attacks use the public functions of the package, and work without a key: that is tested too, or else the
-tests with a key would prove nothing.
+The attacks use the public functions of the package. Attacks by words succeed without a hash key; the tests
+check that
+too, because otherwise the tests with a key would prove nothing.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ CANDIDATES = 150_000  # words to choose from; the best of so many wins against a
 
 
 def smallest(items: list[str]) -> list[str]:
-    """Return the strings with the smallest values under one of the public hash functions."""
-    # The functions are affine modulo 2^32: two values of each tell all others.
+    """Return the strings that have the smallest value under one of the public hash functions."""
+    # The functions are affine modulo 2^32, so two values of a function determine all its other values.
     low = np.array([HASHER.shingle(item.split()) for item in items], np.uint32)
     zero = minhash(np.array([0], np.uint32), POSITIONS)
     slope = minhash(np.array([1], np.uint32), POSITIONS) - zero
@@ -40,7 +41,7 @@ def smallest(items: list[str]) -> list[str]:
 
 @cache
 def crafted() -> list[str]:
-    """Return triples of words, each a shingle with a very small MinHash value under one function."""
+    """Return triples of words; each is a shingle with a very small MinHash value under one function."""
     return smallest([f"of harbour{number} nothing" for number in range(CANDIDATES)])
 
 
@@ -56,12 +57,12 @@ def poisoned(number: int) -> str:
 
 
 def salad(victim: str) -> str:
-    """Return the shingles of a public article that decide its signature, without its sentences."""
+    """Return the shingles that decide the signature of a public article, without its sentences."""
     return " ".join(f"{shingle} harbour nothing" for shingle in smallest(sorted(shingles(words(victim), 4))))
 
 
 def marks(database: Database, given: Iterable[Article], key: str) -> dict[str, str]:
-    """The marks of a corpus of these articles, under a hash key."""
+    """Return the marks of a corpus of these articles, under a hash key."""
     empty(database)
     corpora.change_settings(database, hash_key=key)
     corpora.load(database, *given)
@@ -96,7 +97,7 @@ def test_words_that_make_unrelated_articles_duplicates_need_a_corpus_without_a_k
 def test_a_thief_without_the_sense_of_an_article_takes_its_place_only_without_a_key(
     database: Database, articles: list[Article]
 ) -> None:
-    """The thief's text is made from the victim's signature, and claims to be a day older."""
+    """The thief's text is made from the victim's signature, and its date is a day earlier."""
     thieves = [
         Article(f"thief-{a.source_id}", salad(a.text), published_at=corpora.at(-1_440)) for a in articles[:4]
     ]
@@ -134,7 +135,7 @@ def test_a_date_that_cannot_be_true_makes_no_thief_the_original(database: Databa
 def test_an_old_date_steals_unless_the_corpus_says_when_it_began(
     database: Database, changed: dict[str, object]
 ) -> None:
-    """A program cannot tell 1700 from a wrong date, since archives are that old; a setting can."""
+    """A program cannot tell a date of 1700 from a wrong date, as archives are that old; a setting can."""
     for values, status in (
         ({}, {"paper": "duplicate:thief", "thief": "unique"}),
         (changed, {"paper": "unique", "thief": "duplicate:paper"}),

@@ -1,4 +1,4 @@
-"""Three ways in mixed order: every article comes through the hook, a load, and plain SQL (promise 2)."""
+"""Three ways in mixed order: every article comes by the hook, by a load, and by plain SQL (promise 2)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.settling.test_crash import news
 
 ARTICLES = 60
 BACKFILLS = 6
-"""Backfills in each pass over everything, between arrivals."""
+"""Number of backfills in each pass over all articles."""
 
 VERSIONS = """
     SELECT 'article', id::text, xmin::text FROM dedup.article
@@ -34,7 +34,7 @@ VERSIONS = """
     UNION ALL SELECT 'common', sentence_hash::text, xmin::text FROM dedup.common_sentence
     UNION ALL SELECT 'count', sentence_hash::text, xmin::text FROM dedup.sentence_count
 """
-"""Every row with the transaction that wrote it."""
+"""A query for every row, with the transaction that wrote it."""
 
 
 def by_hook(database: Database, given: Article) -> None:
@@ -46,7 +46,7 @@ def by_load(database: Database, given: Article) -> None:
 
 
 def by_sql(database: Database, given: Article) -> None:
-    """Insert as another program does: triggers do the other work, and stored articles stay unchanged."""
+    """Insert an article as another program does, unless it is stored already; triggers do the other work."""
     names = ", ".join(ARTICLE_FIELDS)
     holders = ", ".join(f"%({name})s" for name in ARTICLE_FIELDS)
     with database.transaction() as cursor:
@@ -61,7 +61,7 @@ WAYS: list[Callable[[Database, Article], None]] = [by_hook, by_load, by_sql]
 
 
 def everything(database: Database, given: list[Article], rng: random.Random) -> None:
-    """Send each article in each of the three ways, with some backfills, in mixed order."""
+    """Send each article by each of the three ways in random order, with some backfills between."""
     deferred = [(way, article) for way in WAYS for article in given]
     steps: list[Any] = [*deferred, *[None] * BACKFILLS]
     rng.shuffle(steps)

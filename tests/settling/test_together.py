@@ -1,4 +1,4 @@
-"""A worker, an attached table and a horizon at the same time: the marks are right."""
+"""A worker, an attached table and a horizon at the same time give the right marks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.settling.test_daemon import working
 pytestmark = pytest.mark.timeout(120)
 
 FAR = 60 * 24 * 40
-"""Minutes after the first articles: later than 30 days, so that a window of 30 days leaves them out."""
+"""Minutes after the first articles: later than 30 days, so that a window of 30 days excludes them."""
 
 
 def waits(database: Database) -> bool:
@@ -62,7 +62,9 @@ def test_rows_before_the_horizon_are_archived_and_come_back_with_another_date(da
         owner.execute("UPDATE news SET body = %s WHERE id = 1", [text(window(40, 6))])
         settle(database)
         assert "news/1" in archived(database)
-        assert marks(database)["news/1"][0] == "failed", "another text, and nothing to compare it with"
+        assert marks(database)["news/1"][0] == "failed", (
+            "an archived article with a new text is compared with nothing"
+        )
         owner.execute("DELETE FROM news WHERE id = 1")
         right(database)
 

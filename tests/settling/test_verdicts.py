@@ -1,7 +1,8 @@
 """Verdicts: a copy is called a copy at every stage of a corpus, or the verdict is provisional.
 
-docs/semantics.md, section 6. A verdict has been compared with everything that has a fingerprint of the
-version in force, settled or not; what has none yet makes it provisional.
+See docs/semantics.md, section 6. For a verdict, an article is compared with all articles that have a
+fingerprint of
+the present version, settled or not. If some articles have no such fingerprint, the verdict is provisional.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ def its_original_edited(database: Database, original: Article) -> None:
 
 
 BLIND: list[Stage] = [only_loaded, prints_adopted]
-"""Stages at which the original has no fingerprint to compare a copy with."""
+"""Stages at which the original has no fingerprint for a comparison with a copy."""
 
 SEEING: list[Stage] = [
     all_settled,
@@ -254,11 +255,11 @@ def test_unsettled_articles_are_counted_up_to_a_limit(
 def test_a_provisional_mark_lets_no_withdrawn_article_take_part(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A moved article that a limit left unsettled: its later partners must still be looked up."""
+    """A limit leaves a moved article unsettled; settling must still look up its later partners."""
     load(database, article("w", window(1, 6), 1), article("n", window(6, 6), 20))
     load(database, article("moved", window(3, 6), 50))
     settle(database)
-    load(database, article("y", window(2, 6), 5))  # a duplicate of w, and for now the original of moved
+    load(database, article("y", window(2, 6), 5))  # a duplicate of w, and at present the original of moved
     fingerprinted(database)
     sql(database, f"UPDATE dedup.article SET published_at = '{at(10)}' WHERE source_id = 'moved'")
     with monkeypatch.context() as patched, deduplicator(database) as hook:

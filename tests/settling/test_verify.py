@@ -1,4 +1,4 @@
-"""`verify`: it finds and repairs tampering with every column that later answers need (promise 16)."""
+"""`verify` finds and repairs tampering with every column that later answers need (promise 16)."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from tests.corpora import (
 from tests.loops import each
 
 OFF = "SET session_replication_role = replica; ALTER TABLE dedup.article DISABLE TRIGGER ALL; "
-"""Behind the back of every trigger and foreign key."""
+"""Statements that switch off every trigger and foreign key."""
 
 ON = "; ALTER TABLE dedup.article ENABLE TRIGGER ALL; SELECT dedup.fire_always()"
 
 
 TAMPERING = {
-    # Marks.
+    # Tampering with marks.
     f"UPDATE dedup.article_mark SET status = 'unique', duplicate_of = NULL {of('a1')}": "a1: marked",
     f"UPDATE dedup.article_mark SET score = 0.5 {of('a1')}": "a1: marked",
     f"UPDATE dedup.article_mark SET reason = 'containment' {of('a1')}": "a1: marked",
@@ -53,7 +53,7 @@ TAMPERING = {
     f"DELETE FROM dedup.article_mark {of('a1')}": "articles whose mark is missing",
     f"UPDATE dedup.article_mark SET time = now() {of('a1')}": "or disagrees with the article",
     "INSERT INTO dedup.article_mark (id, time) VALUES (4711, now())": "marks that belong to no article",
-    # Fingerprints, also of articles that are not settled yet.
+    # Tampering with fingerprints, also of articles that are not settled yet.
     "UPDATE dedup.fingerprint SET shingle_count = 1": "does not match the text",
     "UPDATE dedup.fingerprint SET word_count = 1": "does not match the text",
     "UPDATE dedup.fingerprint SET version = 1": "does not match the text",
@@ -69,7 +69,7 @@ TAMPERING = {
     "DELETE FROM dedup.fingerprint": "has no fingerprint",
     "INSERT INTO dedup.fingerprint SELECT a.id, 1, 0, 1, '{}', '', '{}', 1, 1, true"
     " FROM dedup.article_mark a WHERE a.status = 'failed'": "failed but has a fingerprint",
-    # Credits.
+    # Tampering with credits.
     "DELETE FROM dedup.credit": "a4: credits none, should be AFP (byline)",
     "UPDATE dedup.credit SET place = 'end'": "a4: credits AFP (end), should be AFP (byline)",
     "UPDATE dedup.credit SET agency_id = g.id FROM dedup.agency g WHERE g.name = 'dpa'": "a4: credits dpa",
@@ -77,7 +77,7 @@ TAMPERING = {
     "UPDATE dedup.credit SET article_id = 4711": "credits that belong to no article or no agency: 1",
     "UPDATE dedup.credit SET article_id = a.id FROM dedup.article a"
     " WHERE a.source_id = 'empty'": "empty: it failed but has credits",
-    # Pairs.
+    # Tampering with pairs.
     "DELETE FROM dedup.match": "missing from the matches",
     "UPDATE dedup.match SET containment = 0.1": "wrongly in the matches",
     "UPDATE dedup.match SET rule = 'pinned'": "wrongly in the matches",
@@ -87,7 +87,7 @@ TAMPERING = {
     " FROM dedup.article a, dedup.article_mark f"
     " WHERE a.source_id = 'a0' AND f.status = 'failed'": "or pairs",
     f"{OFF} DELETE FROM dedup.article WHERE source_id = 'a0' {ON}": "belong to no article",
-    # Counts and state.
+    # Tampering with counts and state.
     "INSERT INTO dedup.common_sentence (sentence_hash, carriers, effective_stories)"
     " VALUES (7, 99, 99)": "common sentence 7",
     "DELETE FROM dedup.common_sentence": "common sentence",
@@ -113,7 +113,7 @@ def check(database: Database, sample: int | None = None) -> Verification:
 
 @pytest.fixture
 def filled(database: Database) -> Database:
-    """Yield a settled corpus with duplicates, similar articles, a common sentence and a failed article."""
+    """Return a settled corpus with duplicates, similar articles, a common sentence and a failed article."""
     change_settings(database, common_stories=2, furniture_sentences=100)
     load(database, *(article(f"a{i}", [*window(i, 6), code(99)], i) for i in range(10)))
     load(
@@ -198,7 +198,7 @@ def test_what_is_not_checked_is_said(filled: Database) -> None:
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("seed", range(4))
 def test_any_row_that_is_deleted_is_found_and_healed(database: Database, seed: int) -> None:
-    """Random vandalism: rows of any table go, unseen by triggers."""
+    """Rows of any table are deleted at random, without a trigger noticing."""
     rng = random.Random(seed)
     for _ in range(3):
         empty(database)

@@ -1,4 +1,4 @@
-"""Versions of stories: as an answer, and as rows that `dedup sentences` keeps for SQL."""
+"""Versions of stories: returned as an answer, and kept as rows for SQL by `dedup sentences`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ BODY = [code(number) for number in range(20, 28)]
 
 @pytest.fixture
 def wire(database: Database) -> Database:
-    """A story `w`: `h` changed a sentence and cut one, `c` took `h` and added one. `s` is
-    similar to `w`, an update of twice its length, and `u` is unrelated."""
+    """Store a story `w`: its copy `h` changes a sentence and cuts one, and `c` copies `h` and adds one.
+
+    `s` is similar to `w`, an update of twice its length; `u` is unrelated.
+    """
     cut = [code(20, 1), *BODY[1:7]]
     load(
         database,
@@ -96,7 +98,7 @@ def test_nobody_has_versions_of_what_is_not_stored(wire: Database) -> None:
         versions(wire, "nobody")
 
 
-# --- as rows
+# Tests of versions as rows.
 
 
 ROWS = (
@@ -159,7 +161,7 @@ def test_the_order_in_which_articles_came_changes_nothing(database: Database) ->
 
 def test_words_go_with_the_text_that_they_are_from(wire: Database) -> None:
     sentences.keep(wire)
-    load(wire, article("h", BODY, 5))  # an edit: it is before `c`, and after `w`
+    load(wire, article("h", BODY, 5))  # an edit of `h`, which comes before `c` and after `w`
     assert kept(wire) == 1
     assert not [row for row in rows(wire) if "h" in row]
     backfill(wire, workers=0)

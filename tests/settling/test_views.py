@@ -1,7 +1,8 @@
-"""Views while everything is settled again: no row is missing or doubled.
+"""Views while all articles are settled again: no row is missing or doubled.
 
-docs/semantics.md, sections 5 and 6: a mark does not vanish before its successor is there. The views are
-read after every transaction of a backfill, from another connection.
+See docs/semantics.md, sections 5 and 6: a mark stays until the next mark is there. Another connection reads
+the views
+after every transaction of a backfill.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ MARKED = {"unique", "similar", "duplicate"}
 
 
 class Reader:
-    """Someone who reads the views at any moment.
+    """A reader of the views at any moment.
 
     Args:
-        exempt: the articles that may lose their mark: edited ones, and duplicates of what is deleted.
+        exempt: articles that may lose their mark: edited articles, and duplicates of deleted articles.
     """
 
     def __init__(self, database: Database) -> None:
@@ -65,7 +66,7 @@ class Reader:
         assert lost <= self.exempt
 
     def everything(self) -> list[Any]:
-        """Return everything that is visible of the marks."""
+        """Return all rows of the views that show marks."""
         with self._database.transaction() as cursor:
             return [
                 cursor.execute(f"SELECT * FROM dedup.{view} ORDER BY 1, 2".encode()).fetchall()
@@ -89,7 +90,7 @@ class Reader:
 
 
 class Watched:
-    """A database whose every transaction is followed by a look at the views."""
+    """A database that has a reader look at the views after every transaction."""
 
     def __init__(self, database: Database, reader: Reader) -> None:
         self._database, self._reader = database, reader
@@ -121,7 +122,7 @@ class _WatchedSession:
 
 @pytest.fixture
 def newsroom(database: Database) -> Database:
-    """Chains, copies, likenesses, a text that cannot be read, and a sentence in nearly too many stories."""
+    """Store chains, copies, similar articles, an unreadable text, and a sentence that is nearly common."""
     ring = [article(f"ring {i:02}", window(i % 14, 6), i) for i in range(20)]
     byline = [
         article(f"by {i:02}", [*window(100 + 20 * i, 5, ring=1_000), code(1_500)], 30 + i) for i in range(10)
@@ -135,7 +136,7 @@ def newsroom(database: Database) -> Database:
 
 
 def settle_watched(database: Database, reader: Reader, least: int = 10) -> None:
-    """A backfill in small steps, watched all through."""
+    """Run a backfill in small steps, and look at the views after each transaction."""
     reader.look()
     watched: Any = Watched(database, reader)
     backfill(watched, batch=2, workers=0, factory=make_function)

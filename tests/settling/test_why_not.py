@@ -1,4 +1,4 @@
-"""Reasons why two articles that are alike enough are no duplicates; other pairs get no reason."""
+"""Reasons why two articles are no duplicates although they are alike enough; other pairs get no reason."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_another_original_is_more_like_it() -> None:
     assert reason == "b is a duplicate of o, the earliest original with the highest score"
 
 
-# --- letters, of texts that a machine may have misread
+# Tests of letters, in texts that a machine may have misread.
 
 ON = Settings(damaged_print="on")
 STORY = text(window(0, 22, ring=10_000))
@@ -183,7 +183,7 @@ def test_without_prints_nothing_is_said_of_letters() -> None:
     assert not ComparedPair(A, B, (brief, pair[0]), ON).find_misread()
 
 
-# --- the explanation of stored articles
+# Tests of explanations of stored articles.
 
 
 def explained(database: Database, a: str, b: str) -> Explanation:
@@ -193,7 +193,7 @@ def explained(database: Database, a: str, b: str) -> Explanation:
 
 @pytest.fixture
 def chain(database: Database) -> Database:
-    """`a`, its copy `b`, and `c`, which is like `b` but not like enough to `a`; `d` copies `b` and so `a`."""
+    """Store `a`, its copy `b`, and `c`, a duplicate of `b` but not of `a`; `d` has the text of `b`."""
     load(database, *(article(name, window(start, 6), start) for start, name in enumerate("abc")))
     load(database, article("d", window(1, 6), 9))
     return database

@@ -1,4 +1,4 @@
-"""The window: what leaves it, what stays, and what crosses the horizon (docs/semantics.md, section 10)."""
+"""The window: articles that leave it, stay, or cross the horizon (docs/semantics.md, section 10)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def prune(database: Database, minute: float, **options: Any) -> BackfillReport:
 
 
 def spanning() -> list[Article]:
-    """A story with its original and a copy before minute 3, and two copies after it; and another article."""
+    """Return another article and a story: an original and a copy before minute 3, two copies after it."""
     return [
         article("original", STORY, 0),
         article("early copy", STORY, 1),
@@ -69,7 +69,7 @@ def spanning() -> list[Article]:
 
 @pytest.fixture
 def pruned(database: Database) -> Database:
-    """A corpus whose story spans the horizon."""
+    """Settle a corpus with a story that spans the horizon."""
     load(database, *spanning())
     settle(database)
     prune(database, 3)
@@ -199,7 +199,7 @@ def test_failed_articles_are_archived_as_others_are_and_keep_their_reason(databa
     load(database, article("late empty", [], 2))
     settle(database)
     assert answer(database).marks["late empty"] == FROZEN
-    # A new date does not matter to a failed article inside: it is archived when the horizon moves.
+    # A failed article inside gets a date before the horizon; it is archived only when the horizon moves.
     sql(database, f"UPDATE dedup.article SET published_at = '{at(2)}' WHERE source_id = 'empty'")
     settle(database)
     assert archived(database) == {"original", "early copy", "early empty", "late empty"}
@@ -222,12 +222,12 @@ def test_a_date_before_the_horizon_archives_an_article(pruned: Database, by_hook
         settle(pruned)
     found = assert_right(pruned)
     assert found.marks["latest copy"][0] == "unique"
-    assert found.marks["late copy"][0] == "unique"  # its last mark
+    assert found.marks["late copy"][0] == "unique"  # keeps its last mark
     assert archived(pruned) == {"original", "early copy", "late copy"}
 
 
 def test_a_mark_that_points_inside_does_not_leave(pruned: Database) -> None:
-    """A copy whose original is inside the window, and may get another mark later."""
+    """An archived copy does not keep a mark that names an original inside, because that mark might change."""
     sql(pruned, f"UPDATE dedup.article SET published_at = '{at(2)}' WHERE source_id = 'latest copy'")
     settle(pruned)
     assert assert_right(pruned).marks["latest copy"] == FROZEN
@@ -304,14 +304,14 @@ def test_a_standing_window_moves_the_horizon_with_the_newest_article(database: D
     assert archived(database) == {"0", "1"}
     with database.transaction() as cursor:
         assert window.load(cursor).horizon == at(2 * day)
-    # A date in the future, that of a wrong clock, moves it to today and no further.
+    # A date in the future, from a wrong clock, moves the horizon to the present and no further.
     load(database, Article("future", text(OTHER), added_at="9000-01-01T00:00:00Z"))
     settle(database)
     assert archived(database) == {str(n) for n in range(6)}
     with database.transaction() as cursor:
         row = cursor.execute("SELECT horizon <= now() FROM dedup.corpus_state").fetchone()
     assert row == (True,)
-    # Without the setting nothing moves, and nothing comes back.
+    # Without the setting the horizon stays, and no article comes back.
     with database.transaction(settling=True) as cursor:
         rulebooks.change_settings(cursor, {"keep_window": None})
     settle(database)
@@ -469,7 +469,7 @@ def test_verify_knows_the_window_and_heals_it(pruned: Database, statement: str) 
 def test_what_crosses_the_horizon_while_a_backfill_works_is_archived_by_it(
     pruned: Database, engine: EngineName
 ) -> None:
-    """An article comes, one gets an older date, and one a newer date, while texts are read."""
+    """While texts are read, an article comes, another gets an older date, and another a newer date."""
     load(pruned, *(article(f"new {n}", [code(400 + 10 * n + i) for i in range(6)], 8 + n) for n in range(4)))
     done: list[str] = []
 
@@ -501,7 +501,7 @@ def test_what_crosses_the_horizon_while_a_backfill_works_is_archived_by_it(
 
 
 def test_marks_inside_depend_on_what_is_inside_and_on_the_horizon(database: Database) -> None:
-    """Articles before the horizon make no difference, whenever they left."""
+    """Articles before the horizon make no difference, whenever they left the window."""
 
     def bare(found: Answer) -> tuple[Any, ...]:
         inside = {name for name in found.marks if name not in archived(database)}

@@ -1,4 +1,4 @@
-"""Articles in and out: what a load keeps, counts and stores, whatever the keys and texts are."""
+"""Articles in and out: a load keeps, counts and stores articles, whatever their keys and texts are."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ TEXTS = [
 
 
 def stored(database: Database) -> dict[str, dict[str, Any]]:
-    """Return the fields and the status of every article by source_id."""
+    """Return the fields and the status of every article, by source_id."""
     names = (
         "source_id, url, title, publication, published_at, added_at, language, text, revision, status, stale"
     )
@@ -114,7 +114,7 @@ GIVEN = st.builds(
 def test_batches_of_any_size_store_and_count_the_same(
     database: Database, given: list[Article], cuts: list[int]
 ) -> None:
-    """Store lines in batches of any size; a later line may leave out fields that an earlier line has."""
+    """Batches of any size store and count the same; a later line may leave out fields of an earlier line."""
     singly = LoadCounts()
     for one in given:
         found = load(database, one)
@@ -159,7 +159,7 @@ def test_times_of_any_zone_are_the_same_moment(database: Database) -> None:
     first, last = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
     load(database, Article("first", TEXT, published_at=first), Article("last", TEXT, published_at=last))
     backfill(database, workers=0, factory=make_function)
-    # An impossible date counts as missing; `added_at`, the present time, replaces it.
+    # An impossible date counts as missing: `added_at`, which is now, takes its place.
     marks = {"a": "unique", "first": "duplicate:a", "last": "duplicate:a"}
     assert assert_right(database).status() == marks
     change_settings(database, earliest_year=1)
@@ -171,7 +171,7 @@ def test_times_of_any_zone_are_the_same_moment(database: Database) -> None:
 @pytest.mark.parametrize("column", ["published_at", "added_at"])
 @pytest.mark.parametrize("time", ["infinity", "-infinity", "0044-03-15 BC", "10000-01-01"])
 def test_times_that_python_cannot_hold_are_refused(database: Database, column: str, time: str) -> None:
-    """Insert by plain SQL a row that would stop every backfill."""
+    """Plain SQL cannot insert a time that would stop every backfill."""
     with pytest.raises(Exception, match="23514"), database.transaction() as cursor:
         cursor.execute(
             f"INSERT INTO dedup.article (source_id, text, {column}) VALUES ('a', 'x', '{time}')".encode()

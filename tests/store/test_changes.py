@@ -1,4 +1,4 @@
-"""`Deduplicator.changes`: the changed marks, in order, none missed and none reported twice."""
+"""`Deduplicator.changes` reports changed marks in order, misses none and reports none twice."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.timeout(120)
 
 @pytest.fixture
 def kept(database: Database) -> Iterator[Database]:
-    """An empty corpus of which the journal is kept."""
+    """Yield an empty corpus that keeps a journal."""
     with journal(database):
         yield database
 
@@ -65,7 +65,7 @@ def reader_of(database: Database) -> Replica:
 
 
 def copied(database: Database) -> Replica:
-    """A reader of an article and its copy."""
+    """Store an article and its copy; return a reader that has read both marks."""
     for name, minute in (("a", 0), ("b", 1)):
         deduplicator(database).submit(article(name, window(0, 6), minute))
     return reader_of(database)
@@ -75,7 +75,7 @@ def short(found: list[MarkChange]) -> list[tuple[str, str, str | None]]:
     return [(change.id, change.status, change.duplicate_of) for change in found]
 
 
-# On and off.
+# Tests of starting and stopping the journal.
 
 
 def test_it_is_off_until_it_is_started(database: Database) -> None:
@@ -147,7 +147,7 @@ def test_a_page_is_bounded(kept: Database, limit: int) -> None:
         deduplicator(kept).changes(limit=limit)
 
 
-# Reported changes.
+# Tests of the reported changes.
 
 
 def test_first_every_mark_then_what_changes(database: Database) -> None:
@@ -175,7 +175,7 @@ def test_what_changes_while_all_marks_are_read_is_told_once_as_it_is_then(databa
         reader.read(3)
         deduplicator(database).submit(
             article("early", window(4, 6), -1)
-        )  # changes marks before and behind it
+        )  # changes marks that the reader has read, and marks that it has not read
         settle(database)
         changed = [change.id for change in reader.read_all(1)]
         assert len(changed) == len(set(changed))
@@ -185,7 +185,7 @@ def test_what_changes_while_all_marks_are_read_is_told_once_as_it_is_then(databa
 def test_of_a_mark_that_changed_twice_the_last_change_is_told(kept: Database) -> None:
     dd, reader = deduplicator(kept), Replica(kept)
     dd.submit(article("b", window(0, 6), 5))
-    dd.submit(article("a", window(0, 6), 4))  # b is its copy now
+    dd.submit(article("a", window(0, 6), 4))  # b becomes a copy of a
     settle(kept)
     dd.delete("a")
     settle(kept)
@@ -316,7 +316,7 @@ def test_truncate_begins_another_history(kept: Database) -> None:
     assert short(Replica(kept).read_all()) == [("b", "unique", None)]
 
 
-# Who commits when.
+# Tests of transactions that commit late or roll back.
 
 
 def test_a_transaction_that_commits_late_is_not_missed(kept: Database) -> None:
@@ -335,7 +335,7 @@ def test_a_transaction_that_commits_late_is_not_missed(kept: Database) -> None:
         slow.commit()
         other.join()
         assert short(reader.read_all()) == [("a", "pending", None), ("b", "deleted", None)]
-        insert.commit()  # an insert has no position, and holds nobody up
+        insert.commit()  # an insert takes no position and blocks no other transaction
     settle(kept)
     reader.read_all()
     reader.assert_equal()
@@ -366,7 +366,7 @@ def test_what_is_told_was_written_to_disk(kept: Database) -> None:
             assert cursor.execute("SELECT current_setting('synchronous_commit')").fetchone() == (found,)
 
 
-# Histories.
+# Tests of journals that are restored, restarted or lose changes.
 
 
 def test_a_start_of_the_server_is_no_reason_to_begin_again(kept: Database) -> None:
@@ -383,7 +383,10 @@ def test_a_start_of_the_server_is_no_reason_to_begin_again(kept: Database) -> No
 
 
 def test_a_server_that_went_on_from_an_older_state_refuses_who_has_seen_more(kept: Database) -> None:
-    """Remove the rows of the last transactions, which a failover would lose."""
+    """A server that restored an older state refuses readers that have read later changes.
+
+    The test removes the rows of the last transactions, as a failover would lose them.
+    """
     dd, ahead, behind = deduplicator(kept), Replica(kept), Replica(kept)
     dd.submit(article("a", window(0, 6), 0))
     behind.read_all()
@@ -399,7 +402,7 @@ def test_a_server_that_went_on_from_an_older_state_refuses_who_has_seen_more(kep
     with pytest.raises(CursorError):
         ahead.read()
     sql(kept, "UPDATE dedup.journal SET server_started = server_started - interval '1 day'")
-    for i in range(5):  # the positions that were lost are given again
+    for i in range(5):  # the lost positions are given again
         dd.submit(article(f"b{i}", window(100 + 20 * i, 6, ring=999), 0))
     with pytest.raises(CursorError):
         ahead.read()
@@ -408,7 +411,12 @@ def test_a_server_that_went_on_from_an_older_state_refuses_who_has_seen_more(kep
 
 
 def test_who_reads_on_while_marks_are_lost_is_refused_though_its_place_is_an_old_one(kept: Database) -> None:
-    """A mark that changes again is reported with that change, and never if the change is lost."""
+    """A reader that misses a lost change is refused, although its own position is older.
+
+    A mark that changes twice is reported with the second change only. If that change is lost, the reader
+    would
+    never get the mark.
+    """
     dd, reader = deduplicator(kept), Replica(kept)
     for i in range(4):
         dd.submit(article(f"a{i}", window(20 * i, 6, ring=999), 0))
@@ -498,7 +506,7 @@ def test_what_is_kept_is_bounded_by_the_articles(kept: Database) -> None:
     assert counts == (6, 1, True)
 
 
-# Rights.
+# Tests of rights.
 
 
 def test_who_may_read_views_may_read_changes_and_who_settles_writes_them(kept: Database) -> None:

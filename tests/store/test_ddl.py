@@ -1,4 +1,4 @@
-"""The printed schema: psql makes the same schema of it as `dedup init`."""
+"""The printed schema: psql makes the same schema from it as `dedup init` makes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STATE = """
 
 @pytest.fixture
 def two(server: Server) -> Iterator[tuple[Database, Database]]:
-    """Two databases without the schema."""
+    """Yield two databases without the schema."""
     names = [f"dedup_ddl_{next(_NUMBERS)}" for _ in range(2)]
     first, second = (Database(server.create(name)) for name in names)
     yield first, second
@@ -48,7 +48,7 @@ def two(server: Server) -> Iterator[tuple[Database, Database]]:
 
 
 def psql(database: Database, script: str, path: Path) -> subprocess.CompletedProcess[str]:
-    """Run a script as an administrator does."""
+    """Run a script with psql, as an administrator does."""
     file = path / "schema.sql"
     file.write_text(script, "utf-8")
     options = ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", str(file), database.url]
@@ -71,7 +71,7 @@ def test_from_nothing_it_makes_what_init_makes(
     by_init, by_hand = two
     opening.initialize(by_init)
     monkeypatch.delenv(URL_VARIABLE, raising=False)
-    monkeypatch.setattr(psycopg.Connection, "connect", None)  # no database is asked
+    monkeypatch.setattr(psycopg.Connection, "connect", None)  # fail if any database is asked
     script = printed_schema()
     monkeypatch.undo()
     done = psql(by_hand, script, tmp_path)

@@ -1,4 +1,4 @@
-"""Kept columns beside the marks: the same in every way in which an article can come."""
+"""Kept columns: every way of storing an article keeps the same values beside its mark."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_change_of_it_is_an_edit_that_unsettles_nothing(corpus: Deduplicator, 
     corpus.backfill()
     assert corpus.load([given("a", kept=dict(reversed(KEPT.items()))), given("b")]).same == 2
     assert corpus.load([given("a"), given("b", kept={"topic": "sea"})]).changed == 1
-    assert stored(corpus) == {"a": KEPT, "b": {"topic": "sea"}}, "what is not given stays"
+    assert stored(corpus) == {"a": KEPT, "b": {"topic": "sea"}}, "columns that are not given must stay"
     corpus.submit(given("a", kept={"topic": "land"}))
     assert corpus.load([given("b"), given("b", kept={"x": 1}), given("b", title="t")]).superseded == 2
     assert stored(corpus) == {"a": {"topic": "land"}, "b": {"x": 1}}

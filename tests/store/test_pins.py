@@ -1,4 +1,4 @@
-"""Pins: kept under the callers' keys, and obeyed."""
+"""Pins: stored under the callers' keys, and obeyed."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_renaming_an_article_takes_it_from_its_pin(database: Database) -> None:
 
 
 def test_a_pinned_duplicate_is_found_when_its_original_comes_late(database: Database) -> None:
-    """Found by nothing but the pin, and among the duplicates of another article."""
+    """The pin alone relates the two articles, and the duplicate already belongs to another original."""
     load(database, article("z", window(0, 6), 5), article("y", window(0, 6), 6))
     with database.transaction() as cursor:
         pins.pin_pair(cursor, "x", "y", Relation.DUPLICATE)

@@ -1,4 +1,4 @@
-"""The queries of docs/analyst.md, one for each question, on the articles of the demonstration."""
+"""The queries of docs/analyst.md, one for each question, run on the articles of the demonstration."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def corpus(server: Server) -> Iterator[Deduplicator]:
-    """The newsroom, whose agency is in the list, settled, with its sentences, and one pair judged."""
+    """Yield the settled demonstration, with an agency, stored sentences and one judged pair."""
     url = server.create("dedup_analyst")
     Deduplicator.initialize(url)
     known = ("source_id", "text", "title", "url", "publication", "published_at", "language")
@@ -42,7 +42,7 @@ def corpus(server: Server) -> Iterator[Deduplicator]:
 
 
 def asked(corpus: Deduplicator, number: int) -> list[Row]:
-    """The rows that the query of a question answers."""
+    """Run the query for a question and return its rows."""
     (query,) = (query for query in QUERIES if query.startswith(f"-- {number}."))
     with corpus._database.transaction() as cursor:
         rows = cursor.execute(query.encode()).fetchall()

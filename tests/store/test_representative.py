@@ -1,4 +1,4 @@
-"""The article that represents a story: first, latest and fullest, against rules in plain Python."""
+"""The article that represents a story: first, latest or fullest, against rules in plain Python."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ADDED = datetime(2024, 3, 10, tzinfo=UTC)
 NOTE = "\n\nCorrection: nine."
 TIMES = (
     *(None, ADDED - timedelta(days=2), ADDED - timedelta(days=2, hours=-5), ADDED - timedelta(hours=3)),
-    *(ADDED + timedelta(days=9), datetime(1500, 1, 1, tzinfo=UTC)),  # implausible
+    *(ADDED + timedelta(days=9), datetime(1500, 1, 1, tzinfo=UTC)),  # implausible dates
 )
 
 LATEST_AND_FULLEST = (
@@ -51,7 +51,7 @@ def known(article: Article) -> datetime | None:
 
 
 def expected(stored: dict[str, Article], members: list[str]) -> tuple[str, str]:
-    """The latest and the fullest of the articles of a story."""
+    """Return the latest and the fullest of the articles of a story."""
     oldest = datetime(1, 1, 1, tzinfo=UTC)
 
     def latest(name: str) -> tuple[Any, ...]:
@@ -62,7 +62,7 @@ def expected(stored: dict[str, Article], members: list[str]) -> tuple[str, str]:
         article = stored[name]
         return len(article.text.split()), NOTE in article.text, known(article) or oldest
 
-    # With equal keys the lowest source_id counts, which `max` returns first.
+    # If keys are equal, the lowest source_id wins, because `max` returns the first of equal items.
     return max(sorted(members), key=latest), max(sorted(members), key=fullest)
 
 
@@ -143,7 +143,7 @@ def test_an_archived_story_has_no_words_and_is_represented_by_time(
 
 @pytest.fixture
 def story(corpus: Deduplicator, database: Database, monkeypatch: pytest.MonkeyPatch) -> Deduplicator:
-    """An original, a correction, and a later copy with more words."""
+    """Store an original, a correction, and a later copy with more words."""
     monkeypatch.setenv("DEDUP_DATABASE_URL", database.url)
     monkeypatch.setenv("COLUMNS", "160")
     corpus.load(

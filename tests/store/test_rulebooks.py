@@ -1,4 +1,4 @@
-"""Adopting settings: the number of statements does not depend on the languages of articles."""
+"""Adopting settings: the number of statements does not depend on the number of languages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dedup.text.fingerprint import Fingerprinter
 from dedup.text.punkt import PunktModel
 
 LANGUAGES = 5_000
-STATEMENTS = 40  # a first bound, to end a run that asks for each language
+STATEMENTS = 40  # fails early if adopting makes a statement for each language
 
 
 class Counted:
@@ -31,7 +31,7 @@ class Counted:
 
 
 def fill(cursor: Any, fingerprinter: Fingerprinter) -> None:
-    """An article with an empty fingerprint for each of very many languages, for English and for none."""
+    """Store articles with empty fingerprints in very many languages, in English and without a language."""
     cursor.execute(
         "INSERT INTO dedup.article (source_id, text, language)"
         " SELECT 'l' || n, 'words', nullif(CASE n WHEN 1 THEN 'en' WHEN 2 THEN '' ELSE 'x' || n END, '')"

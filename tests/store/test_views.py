@@ -1,4 +1,4 @@
-"""Views on a small corpus, against rows written by hand."""
+"""Views of a small corpus, against rows that the tests spell out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGES = [Path(__file__).parents[2] / name for name in ("README.md", "docs/analys
 
 @pytest.fixture
 def newsroom(database: Database) -> Database:
-    """A corpus: `a` with two copies, `s` similar to it, unrelated `u` and unreadable `f`."""
+    """Store `a` with two copies, `s` similar to it, an unrelated `u` and an unreadable `f`."""
     load(
         database,
         article("a", window(0, 6), 1, publication="Wire", title="A"),
@@ -34,7 +34,7 @@ def newsroom(database: Database) -> Database:
 def test_canonical_article(newsroom: Database) -> None:
     load(newsroom, article("p", window(0, 6), 30))
     found = rows(newsroom, "SELECT source_id, status, stale FROM dedup.canonical_article ORDER BY 1")
-    # Reading without duplicates loses nothing: failed and unsettled articles are included.
+    # The view leaves out duplicates only: failed and unsettled articles are included.
     assert found == [
         ("a", "similar", False),
         ("f", "failed", False),

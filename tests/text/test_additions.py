@@ -27,7 +27,7 @@ def added(copy: str, original: str = STORY) -> Addition:
 
 
 def plain_words(text: str) -> list[str]:
-    """The words of a text, found character by character."""
+    """Return the words of a text, found character by character."""
     words, word = [], ""
     for character in unicodedata.normalize("NFKC", text).casefold() + " ":
         if character.isalnum() or character == "_" or unicodedata.category(character)[0] == "M":

@@ -1,4 +1,4 @@
-"""Two texts in rows: exactly the known edits are found, and the work grows in proportion to the texts."""
+"""Alignment of two texts: exactly the known edits are found, and the work grows with the length only."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ anything = st.text(max_size=60) | prose
 
 
 def told(row: AlignedRow) -> tuple[str | None, str | None]:
-    """Return both sides of a row, without trailing spaces."""
+    """Return the texts of both sides of a row, without spaces at the ends."""
     return tuple(None if side is None else side.text.strip() for side in (row.a, row.b))  # type: ignore[return-value]
 
 
 def marked(passage: Passage | None) -> list[tuple[str, str]]:
-    """Return the parts that only one of two passages has, with their kinds."""
+    """Return the parts of a passage that the other passage lacks, each with its kind."""
     return [(s.kind.value, s.text.strip(" .")) for s in passage.segments if not s.shared] if passage else []
 
 
@@ -71,7 +71,7 @@ def test_the_order_of_the_texts_does_not_matter(a: str, b: str) -> None:
 
 @dataclass
 class Edited:
-    """A text, a version of it, and an editor's change of each sentence: the oracle of the test below."""
+    """A text, an edited version of it, and the rows that their alignment must have."""
 
     before: list[str] = field(default_factory=list)
     after: list[str] = field(default_factory=list)
@@ -82,7 +82,7 @@ EDITS = ("keep", "insert", "remove", "replace", "add word", "remove word", "chan
 
 
 def edited(acts: list[str], seed: int) -> Edited:
-    """Acts on sentences of words that occur once."""
+    """Make a text and edit it, one act for each sentence; no word occurs twice."""
     rng = random.Random(seed)
     number = iter(range(10_000))
     found = Edited()
@@ -126,7 +126,7 @@ def test_known_edits_are_found_and_nothing_else(acts: list[str], seed: int) -> N
     made = edited(acts, seed)
     rows = align(" ".join(made.before), " ".join(made.after))
     found = [(marked(row.a), marked(row.b)) for row in rows]
-    # Of sentences that only one text has, side by side, the removed ones come first.
+    # `align` lists removed sentences before added ones; the editor here may not, so compare the rows sorted.
     assert sorted(found) == sorted(made.rows)
     both = [row for row in found if not (row[0] and not row[1]) and not (row[1] and not row[0])]
     assert both == [row for row in made.rows if not (row[0] and not row[1]) and not (row[1] and not row[0])]
@@ -138,7 +138,7 @@ def test_a_moved_sentence_is_found_with_its_edit(count: int, data: st.DataObject
     made = edited(["keep"] * count, 1)
     origin = data.draw(st.integers(0, count - 1))
     others = made.before[:origin] + made.before[origin + 1 :]
-    # Beside its neighbour it would not be clear which of the two has moved.
+    # A sentence that moves by one place only cannot be told from its neighbour, which moves too.
     target = data.draw(st.sampled_from([n for n in range(count) if abs(n - origin) > 1] or [origin]))
     version = made.before[origin].replace(" ", " changed ", 1) if change else made.before[origin]
     rows = align(" ".join(made.before), " ".join([*others[:target], version, *others[target:]]))

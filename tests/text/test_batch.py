@@ -1,4 +1,4 @@
-"""Many texts at once get the same fingerprints as each text alone by the plain functions."""
+"""Fingerprints of many texts at once equal the fingerprints that the plain functions make of each text."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def plain(name: str) -> PlainMaker:
 
 
 def slow(name: str, task: TextTask) -> Fingerprint | str:
-    """The definition: a text alone, word by word."""
+    """Return the fingerprint of one text, or the reason why it has none, by the plain functions."""
     made = fingerprinter(name)
     limit = made.settings.text_max_characters
     characters = len(task.text) if task.characters is None else task.characters

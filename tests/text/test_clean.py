@@ -1,6 +1,6 @@
-"""Cleaning: hard wrapping is not content; blank lines and headings end a sentence.
+"""Cleaning: line breaks within a paragraph are not content; blank lines and headings end a sentence.
 
-See docs/semantics.md, section 1.1; lost spaces, of section 1.2, are in `test_glued.py`.
+See docs/semantics.md, section 1.1; `test_glued.py` tests the lost spaces of section 1.2.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def wrapped(paragraph: str, width: int, on_hyphens: bool) -> list[str]:
 
 
 def spread(text: str, chooser: random.Random) -> str:
-    """The text with some of its spaces made runs of spaces, tabs and no-break spaces, as wide as a tab."""
-    # " \u00a0 " is not used: textwrap may put this no-break space alone on a line, which is then blank.
+    """Replace some spaces of a text by runs of spaces, tabs and no-break spaces, at most as wide as a tab."""
+    # " \u00a0 " is left out: textwrap may put this no-break space alone on a line, which is then blank.
     gaps = [" ", " ", " ", "  ", "   ", " " * 8, "\t", "\u00a0", "\u00a0\u00a0"]
     return "".join(chooser.choice(gaps) if character == " " else character for character in text)
 
@@ -73,7 +73,7 @@ def edged(line: str, chooser: random.Random) -> str:
     st.sampled_from(["as it is", "spread before", "spread after"]),
     st.randoms(use_true_random=False),
 )
-@example(  # the address is wider than the wrapper's lines
+@example(  # the address is longer than a wrapped line
     ["aaaa bbbb cccc dddd eeee ffff gggg hhhh " * 3 + "http://news.example/" + "x" * 100],
     50,
     True,
@@ -110,7 +110,7 @@ def test_rewrapping_does_not_change_the_fingerprint(
     st.sampled_from(["as it is", "spread before", "spread after"]),
 )
 def test_no_line_of_wrapped_capitals_passes_for_a_heading(seed: int, width: int, spaces: str) -> None:
-    # Aimed: without punctuation and lower case only the measure of the lines tells that it is prose.
+    # Without punctuation and lower-case letters, only the lengths of the lines show that the text is prose.
     chooser = random.Random(seed)
     wide = chooser.random() < 0.3
     gaps = [" " * 8] if wide else [" ", " ", "   ", " " * 6, " " * 8]
@@ -161,7 +161,8 @@ def test_headings_before_one_line_break_are_blocks_at_any_width_that_leaves_room
     lines = [edged(line, chooser) if edges else line for line in text.split("\n")]
     if between == "\n\n":
         assert blocks(line_end.join(lines)) == expected
-    # After a single line break a heading follows a full stop: it is a sentence, if not the whole block.
+    # With single line breaks, a heading follows the full stop of the paragraph before: it is a sentence,
+    # though it may not be a block.
     made = fingerprinter()
     found = [sentence for sentence, _ in made.sentences(line_end.join(lines))]
     assert found == expected
@@ -243,7 +244,7 @@ CHINESE = st.lists(
 
 @given(CHINESE, st.integers(1, 60))
 def test_rewrapping_a_script_without_spaces_does_not_change_the_fingerprint(text: str, width: int) -> None:
-    # Some programs wrap between any two characters, but not within a Latin word or number.
+    # Some programs wrap such a script between any two characters, but never inside a Latin word or a number.
     units: list[str] = []
     for character in text:
         if units and units[-1][-1].isascii() and character.isascii():

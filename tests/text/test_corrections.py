@@ -1,4 +1,4 @@
-"""Corrections in texts: where a phrase counts, and where it is only a word."""
+"""Corrections: the places in a text where a phrase announces a correction, and where it is only a word."""
 
 from __future__ import annotations
 

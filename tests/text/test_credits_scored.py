@@ -1,4 +1,4 @@
-"""Credits that people marked in newspapers of 1841 to 1999, as OCR read them."""
+"""Agency credits that people marked in newspapers of 1841 to 1999, in texts read by OCR."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dedup.base.article import TextTask
 from dedup.db.database import Database
 from dedup.store import credits
 
-# The names of the annotators, where the list has others.
+# Agencies that the annotators name differently: their name, and the name in dedup's list.
 NAMES = {
     "ATS/SDA": "Keystone-SDA",
     "UP/UPI": "UPI",

@@ -1,4 +1,4 @@
-"""Prints: C, NumPy and plain Python make equal prints; damage is told from edits and from templates."""
+"""Prints: C, NumPy and plain Python make equal prints; misread copies differ from edits and templates."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def mixed(h: int) -> int:
 
 
 def plain_print(given_text: str, key: str = "") -> list[int]:
-    """The bytes of a print by the letter of docs/semantics.md, section 1.9, slowly."""
+    """Compute the bytes of a print step by step, as docs/semantics.md, section 1.9, defines them."""
     folded = unicodedata.normalize("NFKC", given_text).casefold()
     found = [ord(c) for c in folded if c.isalpha()]
     add, *times = Hasher(key).of_letters(8).tolist()
@@ -98,7 +98,7 @@ def test_the_kernel_numpy_and_plain_python_make_the_same_prints(given_text: str,
     assert keys.tolist() == same_keys.tolist()
     if len(letters(given_text)) < LEAST_LETTERS:
         assert not compiled.any()
-    elif len(given_text) < 150:  # it is slow
+    elif len(given_text) < 150:  # plain Python is slow
         assert compiled[0].tolist() == plain_print(given_text, key)
 
 
@@ -158,7 +158,7 @@ def test_two_misread_prints_of_one_text_are_duplicates() -> None:
 
 
 def _template(seed: int) -> str:
-    """A report that is filled in: long words that differ every few words, and sentences that are the same."""
+    """Return a report made from a template: the sentences are always the same, but for a few long words."""
     rng = np.random.default_rng(seed)
     fill = ["".join(rng.choice(list("abdegiklmnoprstu"), 9)) for _ in range(20)]
     return " ".join(
@@ -198,7 +198,7 @@ def damaged_by_the_contract(
     differing: int,
     mended: int,
 ) -> bool:
-    """Whether docs/semantics.md, section 4, "Damaged", calls a pair with these counts damaged copies."""
+    """Return whether the rule "Damaged" (docs/semantics.md, section 4) holds for a pair with these counts."""
     p, long = 2 * j / (1 + j), fewer >= 500
     error = math.sqrt(p * (1 - p) / max(equal, 1))
     if long and j >= 0.4:
@@ -244,7 +244,7 @@ def test_the_conditions_are_those_of_the_contract(
 
 
 def test_misread_reprints_of_real_papers_are_found(shared_data: Path) -> None:
-    # scripts/damaged_prints.py --folds measures the same with thresholds chosen on other papers.
+    # See scripts/damaged_prints.py: with --folds it measures the same with thresholds chosen on other papers.
     with gzip.open(shared_data / "ocr_papers_a.jsonl.gz", "rt") as file:
         texts = {row["id"]: row["text"] for row in map(json.loads, file)}
     with gzip.open(shared_data / "ocr_papers_a.truth.jsonl.gz", "rt") as file:

@@ -1,4 +1,4 @@
-"""Differences of words in two passages: laws for any texts, and worked examples."""
+"""Differences between the words of two passages: laws for any texts, and worked examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fingerprints: contents, version, and robustness against any text.
+"""Fingerprints: their contents and version, and no failure on any text.
 
 See docs/semantics.md, section 1.
 """
@@ -36,7 +36,7 @@ PLAIN = Hasher()
 
 
 def hashed(normal: str, key: str = "") -> int:
-    """The hash of a normalised text."""
+    """Return the hash of a normalised text."""
     return Hasher(key).words(normal.split())
 
 
@@ -59,7 +59,7 @@ def test_what_a_fingerprint_holds() -> None:
         "the storm reached the coast on monday night",
         "it flooded the old harbour of the town",
         "nobody was hurt and the trains are running",
-    ]  # not "mr hale saw it all", of 18 characters, not "read more", and the storm only once
+    ]  # not counted: "mr hale saw it all" (18 characters), "read more", and the storm a second time
     everything = [*counted[:2], "mr hale saw it all", "read more", counted[0], counted[2]]
     shingle_set = {
         "the storm reached", "the coast on", "on monday night", "it flooded the", "the old harbour",
@@ -104,7 +104,7 @@ def test_without_a_shingle_every_bucket_is_the_content_hash(key: str) -> None:
     assert made.signature.tobytes() == b""
     assert made.shingle_count == 0
     assert made.sentence_hashes == (made.content_hash,)
-    # With fewer characters than a sentence needs, the buckets are all that is left.
+    # A text with fewer characters than a sentence needs has no sentence hash, only buckets.
     assert keyed.fingerprint("Detergent").sentence_hashes == ()
     assert keyed.fingerprint("Detergent").buckets == (hashed("detergent", key),) * SMALL.bands
 
@@ -114,7 +114,7 @@ BRIEF = "The storm reached the coast on Monday night and it flooded the old harb
 
 
 def of_words(count: int) -> str:
-    """A text of so many words, with shingles and a sentence."""
+    """Return a text of `count` words, with shingles and a sentence."""
     return (" ".join(f"the storm{i}" for i in range(count // 2)) + " end" * (count % 2)).strip()
 
 
@@ -174,7 +174,7 @@ BODIES = st.text("abc \n.", max_size=12)
 def test_a_short_content_is_equal_exactly_where_title_and_text_are(
     title: str | None, text: str, other_title: str | None, other: str
 ) -> None:
-    # A short text never equals a long text, because no normalised word is a slash.
+    # A short text never equals a long text: its content has a slash after the title, and no word is a slash.
     for limit in (3, 1_000):
         made = Fingerprinter(Settings(text_min_words=limit))
         if not words(text) or not words(other):
@@ -203,7 +203,7 @@ def test_with_a_key_every_hash_is_another_and_all_else_stays() -> None:
         for other in prints[:i]:
             assert set(one.sentence_hashes).isdisjoint(other.sentence_hashes)
             assert set(one.buckets).isdisjoint(other.buckets)
-            # Of unrelated bytes one in 256 is equal.
+            # Of 256 unrelated bytes about one is equal.
             assert np.count_nonzero(one.signature == other.signature) < 12
     assert Fingerprinter(replace(SMALL, hash_key="one")).fingerprint(STORM) == prints[1]
 
@@ -244,7 +244,7 @@ def test_texts_at_the_limits_can_be_read() -> None:
     assert limited.fingerprint("one").word_count == 1
     assert limited.fingerprint("x " * 500).word_count == 500
     assert limited.fingerprint("\ufdfa " * 52 + "x " * 6).word_count == 52 * 4 + 6
-    assert limited.fingerprint("ß" * 500).word_count == 4  # runs of 256 letters
+    assert limited.fingerprint("ß" * 500).word_count == 4  # a word is cut after 256 letters
 
 
 @given(st.text(st.characters(), max_size=80), st.one_of(st.none(), st.text(st.characters(), max_size=20)))
@@ -333,7 +333,7 @@ def test_endless_titles_take_linear_time(name: str) -> None:
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("name", ENDLESS)
 def test_endless_texts_take_linear_time(name: str) -> None:
-    # Each text takes about a second; a quadratic algorithm would take minutes, more than the limit.
+    # Each text takes about a second; a quadratic algorithm would take minutes, more than the time limit.
     text = ENDLESS[name]
     patient = Fingerprinter(replace(SMALL, text_max_characters=len(text)))
     if any(character.isalnum() for character in text[:10]):
@@ -343,7 +343,7 @@ def test_endless_texts_take_linear_time(name: str) -> None:
             patient.fingerprint(text)
 
 
-# For every setting that changes the content of a fingerprint, a value that is not the default.
+# For every setting that changes the content of a fingerprint, a value other than the default.
 OTHER: dict[str, Any] = {
     "text_max_characters": 2_000_000,
     "text_min_words": 2,
@@ -410,7 +410,8 @@ def test_version_changes_with_the_model() -> None:
 def test_version_changes_with_the_algorithm_and_with_the_tables_of_unicode(
     name: str, value: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Two Pythons with other tables may disagree about what a word is: their fingerprints are of two kinds.
+    # Two versions of Python may have different Unicode tables and so disagree about what a word is: their
+    # fingerprints must have different versions.
     base = small().fingerprint(STORM)
     monkeypatch.setattr(module, name, value)
     made = Fingerprinter(SMALL).fingerprint(STORM)

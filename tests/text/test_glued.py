@@ -1,4 +1,4 @@
-"""Sentence ends whose space was lost get it back, and Punkt decides (docs/semantics.md, section 1.2)."""
+"""Lost spaces after sentences are put back, then Punkt decides (docs/semantics.md, section 1.2)."""
 
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ def test_letters_of_any_script_with_case_count() -> None:
 
 def test_several_ends_in_one_run_are_all_given_back() -> None:
     assert unglued("One left.Two stayed!Three came?Four") == "One left. Two stayed! Three came? Four"
-    assert unglued("left.Right.Up.No") == "left. Right. Up.No"  # only one lower-case letter precedes ".No"
+    # Before ".No" there is one lower-case letter, and two are needed.
+    assert unglued("left.Right.Up.No") == "left. Right. Up.No"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +112,7 @@ def test_several_ends_in_one_run_are_all_given_back() -> None:
 )
 def test_whether_a_sentence_ends_there_is_punkts_decision(text: str, sentences: list[str]) -> None:
     assert splitter("en").sentences(text) == sentences
-    if text.startswith("Gov."):  # without parameters Punkt knows no abbreviation
+    if text.startswith("Gov."):  # "fr" has no trained parameters here, so no abbreviations
         assert splitter("fr").sentences(text)[0] == "Gov."
 
 
@@ -136,7 +137,7 @@ def test_giving_spaces_back_twice_changes_nothing_and_only_spaces_come(line: str
 
 
 def slow(line: str) -> str:
-    """The rule in its simplest form, place by place."""
+    """Put lost spaces back by the rule in its simplest form, place by place."""
     letter = r"[^\W\d_]"
     made = ""
     for i, character in enumerate(line):
@@ -228,7 +229,7 @@ def test_work_grows_with_the_length_and_no_faster(name: str) -> None:
     looked: list[int] = []
 
     class Counting(str):
-        """A line that counts the characters that searches for the ends of a word pass."""
+        """A line that counts the characters passed by its searches for the end of a word."""
 
         __slots__ = ()
 
@@ -248,5 +249,5 @@ def test_work_grows_with_the_length_and_no_faster(name: str) -> None:
 
 
 def test_a_lost_space_is_found_in_one_look_at_each_place() -> None:
-    # Nothing repeats, so the expression passes a fixed number of characters from where it starts.
+    # An expression without repetition looks at a fixed number of characters from each start.
     assert not re.search(r"[*+]|\{\d*,", clean._GLUED.pattern)

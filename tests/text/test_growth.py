@@ -1,4 +1,4 @@
-"""Growth under normalisation costs no more than other texts; memory is counted, not time."""
+"""Texts that grow when normalised take no more memory than other texts; memory is measured, not time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEFAULTS = Fingerprinter(Settings())
 N = DEFAULTS.settings.text_max_characters
 
 PEAK_BYTES = 100
-"""Maximum bytes of memory per character of a text; a million words of one letter take half of it."""
+"""Maximum bytes of memory per character of a text; a text of a million one-letter words takes half of it."""
 
 GROWING = {
     "a phrase": "\ufdfa" * N,
@@ -32,7 +32,7 @@ GROWING = {
 @pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @pytest.mark.parametrize("name", GROWING)
 def test_a_text_takes_bounded_memory_whatever_it_becomes(name: str) -> None:
-    reason("Été")  # does work that is done only once
+    reason("Été")  # the first call does work that is done only once; do not measure it
     assert peak(lambda: reason(GROWING[name])) < PEAK_BYTES * N
 
 
@@ -48,7 +48,7 @@ def test_the_sentences_of_a_text_that_is_too_long_are_none() -> None:
 
 
 def peak(work: Callable[[], object]) -> int:
-    """Bytes of memory that some work takes at a time."""
+    """Return the most memory, in bytes, that some work takes at any moment."""
     tracemalloc.start()
     try:
         work()
@@ -58,7 +58,7 @@ def peak(work: Callable[[], object]) -> int:
 
 
 def reason(text: str) -> str | None:
-    """Return the reason why a text has no fingerprint, None if it has one."""
+    """Return the reason why a text has no fingerprint, or None if it has one."""
     try:
         DEFAULTS.fingerprint(text)
     except UnreadableError as error:

@@ -78,7 +78,7 @@ def test_the_key_of_a_band_is_that_of_the_contract(values: list[int], band: int,
 
 
 def test_known_hashes() -> None:
-    # xxh3_64 of "" is the published test vector 0x2D06800538D394C2.
+    # The published test vector: xxh3_64 of "" is 0x2D06800538D394C2.
     assert hash64("") == 0x2D06800538D394C2
     assert PLAIN.word("the") == KNOWN["word"]
     assert PLAIN.words(["the", "quick", "brown"]) == KNOWN["words"]
@@ -123,7 +123,7 @@ def test_sequences_have_equal_hashes_exactly_where_they_are_equal(one: list[str]
 
 
 def test_the_order_of_the_words_counts_however_regular_it_is() -> None:
-    # Thue-Morse sequences of 2,048 words: every polynomial modulo 2^64 gives both the same hash.
+    # Thue-Morse sequences of 2,048 words: a polynomial hash modulo 2^64 is the same for both.
     one = ["ab"[bin(i).count("1") % 2] for i in range(2_048)]
     other = ["ba"[bin(i).count("1") % 2] for i in range(2_048)]
     assert PLAIN.words(one) != PLAIN.words(other)
@@ -136,7 +136,7 @@ def test_the_order_of_the_words_counts_however_regular_it_is() -> None:
 
 
 def test_words_that_count_up_have_hashes_that_do_not() -> None:
-    # A linear hash alone has few different steps from one number to the next.
+    # With a linear hash alone, the hashes of consecutive numbers would differ by a few fixed steps.
     found = [PLAIN.word(f"page{number}") for number in range(1_000, 2_000)]
     steps = {(b - a) % 2**64 for a, b in pairwise(found)}
     assert len(steps) == len(found) - 1

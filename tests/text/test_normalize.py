@@ -1,4 +1,4 @@
-"""Normalisation: conditions under which two sentences are the same (docs/semantics.md, section 1.3)."""
+"""Normalisation: the conditions under which two sentences are the same (docs/semantics.md, section 1.3)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_words_of_many_scripts(text: str, expected: list[str]) -> None:
 
 
 def slow_words(text: str) -> list[str]:
-    """The rule in its simplest form, character by character."""
+    """Return the words of a text by the rule in its simplest form, character by character."""
     found, word = [], ""
     for character in unicodedata.normalize("NFKC", text).casefold() + " ":
         letter = character.isalnum() or character == "_" or unicodedata.category(character)[0] == "M"
@@ -65,7 +65,8 @@ def test_words_follow_the_rule_letter_by_letter(text: str) -> None:
 
 
 def test_every_mark_of_unicode_belongs_to_its_word() -> None:
-    # Marks beyond plane 1 are variation selectors: they carry no vowel and are left out on purpose.
+    # Leave out the marks beyond plane 1: they are variation selectors, carry no vowel and do not count as
+    # marks.
     parted = [
         code
         for code in range(0x1F000)
@@ -99,7 +100,7 @@ def test_a_letter_keeps_a_bounded_number_of_marks() -> None:
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("pair", ["\u0301\u0327", "\uff9e\u0301", "\uff9f\u0327"], ids=["marks", "ga", "pa"])
 def test_an_endless_run_of_marks_costs_no_quadratic_time(pair: str) -> None:
-    # Python sorts such a run by insertion, which without the limit takes many minutes.
+    # Python sorts a run of marks by insertion; without the limit this would take many minutes.
     assert len(composed("a" + pair * 500_000)) <= MAX_MARKS + 1
     assert sum(map(len, words("a" + pair * 500_000))) <= MAX_MARKS + 1
 
@@ -120,7 +121,7 @@ EVERY_CHARACTER = [*map(chr, [*range(0xD800), *range(0xE000, 0x110000)])]
 def test_no_character_becomes_more_than_is_said() -> None:
     grown = {c: len(unicodedata.normalize("NFKC", c).casefold()) for c in EVERY_CHARACTER}
     assert max(grown.values()) == MOST_GROWTH == grown["\ufdfa"]
-    # The cleaning before it brings texts to NFC: that is no longer.
+    # Cleaning brings texts to NFC first, and no character is longer in NFC.
     assert [c for c, size in grown.items() if len(unicodedata.normalize("NFC", c)) > size] == []
 
 
@@ -129,7 +130,7 @@ GROWING = st.text(st.one_of(st.sampled_from("\ufdfa\u3316ΐßǖ\u0323\u0344\U000
 
 @given(GROWING)
 @example("\ud800ß")
-@example("ǖ\u0323" * 20)  # a mark before others: the letter comes apart
+@example("ǖ\u0323" * 20)  # another mark follows: the letter comes apart into a letter and two marks
 def test_a_normal_form_is_about_as_long_as_was_counted(text: str) -> None:
     made = unicodedata.normalize("NFKC", text).casefold()
     assert normal_size(text) == sum(len(unicodedata.normalize("NFKC", c).casefold()) for c in text)
@@ -137,6 +138,9 @@ def test_a_normal_form_is_about_as_long_as_was_counted(text: str) -> None:
 
 
 def test_a_word_is_searched_for_no_run_that_it_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Comparing two texts word by word took most of its time there: what it costs is mostly the call."""
+    """A word too short for a long run of marks is not searched for one.
+
+    This search took most of the time of a comparison of two texts.
+    """
     monkeypatch.setattr(normalize, "points", lambda text: pytest.fail("it was searched"))
     assert words("e\u0301" * (MAX_MARKS // 2)) == ["é" * (MAX_MARKS // 2)]

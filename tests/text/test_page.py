@@ -1,7 +1,6 @@
-"""Section 1 of docs/semantics.md by the letter: whoever writes it again from the page makes equal blocks.
+"""Section 1 of docs/semantics.md, programmed again from the page, gives the same results as dedup.
 
-The classes of characters are read from the page, the steps are written here in their simplest form, and both
-are held against the code.
+The tests read the classes of characters from the page and take each step in its simplest form.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from tests.text.test_sentences import PIECES as SENTENCE_PIECES
 PAGE = (Path(__file__).parents[2] / "docs" / "semantics.md").read_text("utf-8")
 
 INVISIBLE, MARK, LINE_END, PUNCTUATION, CLOSING, CHINESE, ENDS = range(7)
-"""The rows of the page's table of classes, in its order."""
+"""Numbers of the rows in the page's table of character classes."""
 
 
 @cache
@@ -63,7 +62,7 @@ def classes() -> list[set[str]]:
 
 
 def members(inside: str) -> set[str]:
-    """The characters of the inside of a regular-expression class."""
+    """Return all characters that a character class of a regular expression matches."""
     return set(re.findall(f"[{inside}]", "".join(map(chr, range(0x110000))), re.DOTALL))
 
 
@@ -87,14 +86,14 @@ def test_what_unicode_calls_punctuation_may_end_a_heading(mark: str) -> None:
 
 
 def test_marks_are_cut_before_the_text_is_composed() -> None:
-    # Cut after it, the acute accent would be inside the letter, and one more dot would stay.
+    # If runs were cut after composing, the accent would be inside the letter, and one more dot would stay.
     assert blocks("e\u0301" + "\u0323" * (MAX_MARKS + 5)) == [
         unicodedata.normalize("NFC", "e\u0301" + "\u0323" * (MAX_MARKS - 1))
     ]
 
 
 def slow_blocks(text: str) -> list[str]:
-    """The blocks of a text, step by step as the page has it."""
+    """Return the blocks of a text by the steps of the page, one after the other."""
     known = classes()
     text = "".join(c for c in text if c not in known[INVISIBLE] | {"\0"} and not "\ud800" <= c <= "\udfff")
     kept, run = "", 0
@@ -131,7 +130,7 @@ def slow_blocks(text: str) -> list[str]:
 
 
 def spaces_out(line: str, goes: object) -> str:
-    """Remove the spaces of a line for which a predicate of their context is true."""
+    """Remove a space wherever `goes` returns true for the two characters before it and the one after it."""
     assert callable(goes)
     return "".join(
         c for i, c in enumerate(line) if not (c == " " and goes(line[max(i - 2, 0) : i], line[i + 1 : i + 2]))
@@ -198,7 +197,7 @@ def slow_sentences(text: str, model: PunktModel) -> list[str]:
 
 
 def slow_split(piece: str, model: PunktModel) -> list[str]:
-    marks: list[tuple[int, int]] = []  # where a run of characters starts, and an end mark that counts
+    marks: list[tuple[int, int]] = []  # (start of a run of characters, place of an end mark in it)
     for i, c in enumerate(piece[:-1]):
         if c in ".?!" and (piece[i + 1] in NON_WORDS or (piece[i + 1] == " " and piece[i + 2 :])):
             run = piece.rfind(" ", 0, i) + 1
@@ -344,7 +343,7 @@ def test_a_word_character_is_what_the_page_says() -> None:
     for code in range(0x110000):
         c = chr(code)
         if "\ud800" <= c <= "\udfff" or unicodedata.normalize("NFKC", c).casefold() != c:
-            continue  # another character takes its place
+            continue  # normalisation replaces this character
         letter = unicodedata.category(c)[0] == "L" or unicodedata.numeric(c, None) is not None
         if (words(f"_{c}_") == [f"_{c}_"]) != (letter or c in known or c == "_"):
             wrong.append(f"U+{code:04X}")

@@ -1,4 +1,4 @@
-"""Sentences: equal to the sentences of NLTK's Punkt; hard cases, with the results of the shipped model."""
+"""Sentences: equal to those of NLTK's Punkt; hard cases, with the results of the shipped model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAMES = ["Ortega", "Müller", "Lefèvre", "Hale", "Sumi", "Rane", "Deko"]
 
 
 def trained(language: str) -> PunktModel:
-    """A model learnt from a few made-up sentences."""
+    """Return a model trained on a few made-up sentences."""
     return train(TRAINED[language].format(i=i, name=NAMES[i % len(NAMES)]) for i in range(80))
 
 
@@ -49,7 +49,7 @@ CURLY = "\u201c"
 
 
 class Patterns(PunktLanguageVars):  # type: ignore[misc]  # NLTK has no types
-    """NLTK with the patterns of one of its versions, as the code has them."""
+    """NLTK's language settings, with the patterns of the one version of NLTK that dedup follows."""
 
     __slots__ = ()
     _non_word = "(?:[)\";}\\]*:@'({\\[\u2018\u2019\u201c\u201d\u00ab\u00bb?!])"
@@ -137,7 +137,8 @@ BLOCKS = st.lists(PIECES, min_size=1, max_size=25).map(" ".join)
 @example(block=".")
 @example(block='. . . "')
 @example(block="a.) ) b")
-@example(block="So he. Said it. Then he. said so. top. said.")  # a collocation of the invented model
+# The words "he said" are a collocation of the invented model.
+@example(block="So he. Said it. Then he. said so. top. said.")
 def test_split_is_what_nltk_says(model: str, ours: bool, block: str) -> None:
     if not ours and not nltk_reads_curly_quotes():
         block = "".join(character for character in block if character not in "".join(QUOTES)).strip() or "."
@@ -183,7 +184,7 @@ def test_split_is_what_nltk_says_of_real_news(shared_data: Path, name: str, mode
 
 
 def test_a_run_of_characters_that_is_no_word_ends_the_sentence_whatever_nltk_says() -> None:
-    # The documented deviation: NLTK would see a number here, and go on.
+    # The documented difference: NLTK takes the run for a number and continues the sentence.
     endless = "1" * (MAX_CONTEXT_CHARACTERS + 1) + "."
     text = f"It was {endless} percent"
     assert splitter("english").split(text) == [f"It was {endless}", "percent"]
@@ -202,7 +203,7 @@ def test_sentences_lose_nothing_but_the_spaces_between_them(model: str, block: s
     assert all(sentence and sentence == sentence.strip() for sentence in found)
 
 
-# "|" is where a sentence ends. The cases show what the shipped English model does, right or wrong.
+# "|" marks the end of a sentence. The cases record what the shipped English model does, right or wrong.
 RIGHT = [
     "Mr. Smith met Dr. Jones.|They talked.",
     "Gen. Lee and Sen. Kerry spoke.|Gov. Dean did not.",

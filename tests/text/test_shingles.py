@@ -1,4 +1,4 @@
-"""Shingles: a stop word and the next two words (SpotSigs); the worked values of the sources."""
+"""Shingles (SpotSigs): a stop word and the next two words; examples with the results that the papers give."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dedup.text.fingerprint import Fingerprinter
 from dedup.text.normalize import words
 from dedup.text.signature import shingles
 
-# Ullman's example. Its words have no full stop here: "dog." is too long for a stop word, "dog" is not.
+# Ullman's example. `words` drops the full stop of "dog.", so "dog" is short enough for a stop word.
 FOX = (
     "the quick brown fox jumps over the lazy dog. "
     "now is the time for all good men to come to the aid of the party"

@@ -1,4 +1,4 @@
-"""Signatures: MinHash, bytes and buckets against pure-Python integers, and the laws of the sources.
+"""Signatures: MinHash, bytes and buckets against integers in plain Python, and laws from the literature.
 
 See docs/semantics.md, sections 1.7, 1.8 and 3.
 """
@@ -41,7 +41,7 @@ GOLDEN_BUCKETS = [4348309907640601551, -8674091726762832450]
 
 
 def hashes_of(items: Iterable[str]) -> ShingleHashes:
-    """Some hashes of the strings of a set, once each."""
+    """Hash a set of strings as if they were shingles."""
     return hash_set(set(items)).astype(np.uint32)
 
 
@@ -52,12 +52,12 @@ def buckets(values: MinHashes, bands: int, rows: int, hasher: Hasher) -> list[in
 
 
 def reference(text: str) -> int:
-    """xxh3_64, unsigned."""
+    """Return xxh3_64 of a text as an unsigned integer."""
     return int(xxh3_64_intdigest(text.encode()))
 
 
 def slow_minhash(hashes: list[int], count: int) -> list[int]:
-    """MinHash by the letter: each function applied once to each shingle, in whole numbers."""
+    """Return MinHash values by the definition: each function is applied to each shingle, in whole numbers."""
     found = []
     for i in range(count):
         a = reference(f"dedup multiplier {i}") % 2**32 | 1
@@ -67,7 +67,7 @@ def slow_minhash(hashes: list[int], count: int) -> list[int]:
 
 
 def signed_set(items: set[str], size: int = SIZE) -> Signature:
-    """The signature of a set of strings."""
+    """Return the signature of a set of strings."""
     return signature(minhash(hashes_of(items), size))
 
 
@@ -79,13 +79,13 @@ def random_pair(seed: int, shared: int, each: int) -> tuple[set[str], set[str], 
 
 
 def standard_error(exact: float, size: int) -> float:
-    """Standard deviation of the estimate, by Li and Koenig's variance for one byte of a value."""
+    """Return the standard deviation of the estimate: Li and Koenig's variance for one byte per value."""
     equal = exact + (1 - exact) / 256
     return math.sqrt(equal * (1 - equal) / size) * 256 / 255
 
 
 def mixed(value: int) -> int:
-    """MurmurHash3's 32-bit finaliser by the letter."""
+    """Return the result of MurmurHash3's 32-bit finaliser, computed by its definition."""
     value = (value ^ value >> 16) * 0x85EBCA6B % 2**32
     value = (value ^ value >> 13) * 0xC2B2AE35 % 2**32
     return value ^ value >> 16
@@ -99,7 +99,7 @@ def test_known_values() -> None:
 
 
 def test_a_byte_is_that_of_the_mixed_value() -> None:
-    # Values that others publish of this finaliser, and the definition in whole numbers.
+    # Compare with published results of this finaliser, then with the definition in whole numbers.
     assert [mixed(value) for value in (0, 1, 2**32 - 1)] == [0, 0x514E28B7, 0x81F16F39]
     values = np.array([0, 1, 2**32 - 1, *minhash(hashes_of(map(str, range(50))), SIZE)], np.uint32)
     assert signature(values).tolist() == [mixed(value) % 256 for value in values.tolist()]
@@ -108,7 +108,8 @@ def test_a_byte_is_that_of_the_mixed_value() -> None:
 
 @pytest.mark.parametrize("count", [8, 100])
 def test_sets_whose_hashes_end_alike_have_nothing_in_common_for_that(count: int) -> None:
-    # The low byte of a x + b follows from that of x. Whoever chose such words made all signatures equal.
+    # The low byte of a x + b depends on the low byte of x only. Before values were mixed, a person could
+    # choose words that made all signatures equal.
     chooser = random.Random(count)
     one, other = (
         np.array([chooser.getrandbits(24) << 8 | 7 for _ in range(count)], np.uint32) for _ in range(2)
@@ -119,7 +120,8 @@ def test_sets_whose_hashes_end_alike_have_nothing_in_common_for_that(count: int)
 
 @pytest.mark.parametrize("members", [8, 12, 30])
 def test_small_sets_are_estimated_as_exactly_as_large_ones(members: int) -> None:
-    # Under every function again: which members agree in a byte is not the same for all of them.
+    # Mixing makes chance agreements of two members differ from function to function, so that they average
+    # out.
     raw = []
     for seed in range(400):
         a, b, _ = random_pair(seed, 0, members)
@@ -173,7 +175,7 @@ def test_a_longer_signature_begins_with_the_shorter(items: set[str], count: int,
 
 
 def test_a_hash_function_is_one_to_one() -> None:
-    # Odd multipliers: different shingles never meet in a whole value.
+    # An odd multiplier makes a function one-to-one: different shingles never get the same whole value.
     multipliers, increments = module._functions(SIZE)
     assert (multipliers % 2 == 1).all()
     assert len(set(multipliers.tolist())) == len(set(increments.tolist())) == SIZE
@@ -222,7 +224,7 @@ def test_the_estimate_is_within_five_standard_errors_of_the_exact_jaccard(
 ) -> None:
     a, b, exact = random_pair(seed, shared + 20, each)
     found = jaccard(signed_set(a, size), signed_set(b, size))
-    # Two bytes more, because close to 0 and 1 the count of equal bytes is far from normal.
+    # Two more bytes are allowed, because the count of equal bytes is far from normal close to 0 and 1.
     assert abs(found - exact) <= 5 * standard_error(exact, size) + 2 / size
 
 
@@ -236,12 +238,12 @@ def test_the_estimate_is_unbiased_and_as_exact_as_the_source_says(shared: int, e
     assert abs(sum(errors) / len(errors)) <= 5 * expected / math.sqrt(len(errors))
     rms = math.sqrt(sum(error**2 for error in errors) / len(errors))
     assert 0.7 * expected <= rms <= 1.3 * expected
-    assert expected <= 0.033  # docs/semantics.md measured 0.026 to 0.035 on real news
+    assert expected <= 0.033  # docs/semantics.md reports 0.026 to 0.035 on real news
 
 
 @pytest.mark.parametrize("size", [1, 64, 200, 255, 256, 1_000])
 def test_every_estimate_is_one_division_rounded_once(size: int) -> None:
-    # (p - 1/256) / (1 - 1/256), which rounds three times, is another number at most sizes.
+    # (p - 1/256) / (1 - 1/256) is rounded three times and differs from the exact value at most sizes.
     exact = [float(max(Fraction(0), Fraction(256 * e - size, 255 * size))) for e in range(size + 1)]
     assert [estimate(e, size) for e in range(size + 1)] == exact
     assert module.estimates(np.arange(size + 1), size).tolist() == exact
@@ -251,7 +253,7 @@ def test_every_estimate_is_one_division_rounded_once(size: int) -> None:
 
 def test_disjoint_sets_estimate_about_nothing() -> None:
     found = [jaccard(*(signed_set(items) for items in random_pair(seed, 0, 100)[:2])) for seed in range(300)]
-    # One byte in 256 is equal by chance, which the estimate takes out; what is left is cut off at 0.
+    # One byte in 256 is equal by chance. The estimate subtracts this share, and is 0 instead of negative.
     assert max(found) <= 5 * standard_error(0.0, SIZE)
     assert sum(found) / len(found) <= standard_error(0.0, SIZE)
 
@@ -264,7 +266,7 @@ def test_the_estimate_is_symmetric_and_one_for_equal_sets(a: set[str], b: set[st
     equal = sum(x == y for x, y in zip(one.tolist(), other.tolist(), strict=True))
     assert np.count_nonzero(one == other) == equal
     assert jaccard(one, other) == estimate(equal, SIZE)
-    assert jaccard(one, other[:10]) == 0.0  # a different size is a different version
+    assert jaccard(one, other[:10]) == 0.0  # signatures of different sizes are of different versions
 
 
 @given(ITEMS, st.sampled_from(["", "secret"]))
@@ -286,7 +288,7 @@ def test_buckets_are_equal_exactly_where_all_rows_of_a_band_are(a: list[int], b:
     for band in range(5):
         rows = slice(3 * band, 3 * band + 3)
         assert (one[band] == other[band]) == (a[rows] == b[rows])
-    # A band's key is never another band's, even of equal rows.
+    # Keys of different bands are never equal, even if the rows are.
     assert set(one).isdisjoint({key for band, key in enumerate(other) if key != one[band]})
 
 
@@ -308,7 +310,7 @@ def test_pairs_share_a_bucket_as_often_as_the_formula_says() -> None:
             keys = [set(buckets(minhash(hashes_of(items), 64), BANDS, ROWS, PLAIN)) for items in (a, b)]
             hits += not keys[0].isdisjoint(keys[1])
         expected = 1 - (1 - exact**ROWS) ** BANDS
-        # Four standard errors, and room for sets so small that a function may miss being min-wise.
+        # Allow four standard errors, and 0.01 because a function may not be min-wise on such small sets.
         slack = 4 * math.sqrt(expected * (1 - expected) / trials) + 0.01
         assert abs(hits / trials - expected) <= slack
 

@@ -1,12 +1,15 @@
-"""The known answers of the specification (docs/semantics.md, section 1.12), from dedup and from SQL.
+"""The known answers of the specification (docs/semantics.md, section 1.12), computed by dedup and by SQL.
 
-docs/fingerprint_vectors.json holds texts and every step of their fingerprints. `specification.sql` makes the
-steps from sentences on with functions of its own.
+docs/fingerprint_vectors.json holds texts and every step of their fingerprints. `specification.sql` computes
+the
+steps from sentences on, with functions of its own.
 
-If a test of dedup fails and the change is meant, raise `ALGORITHM_REVISION` in `dedup/text/fingerprint.py`
-and make the file again with DEDUP_REWRITE_VECTORS=1. Corpora then fingerprint their articles again; without
-it, old and new fingerprints would be compared as if they were of one kind. A new text needs only its inputs
-in the file.
+If dedup was changed on purpose and a test fails, raise `ALGORITHM_REVISION` in `dedup/text/fingerprint.py`
+and
+write the file again with DEDUP_REWRITE_VECTORS=1. With a new revision, corpora fingerprint their articles
+again;
+with the old one, dedup would compare old and new fingerprints as if they were of one kind. To add a text, add
+only its inputs to the file.
 """
 
 from __future__ import annotations
@@ -46,7 +49,7 @@ SQL = Path(__file__).with_name("specification.sql").read_text("utf-8")
 
 
 def answers(given: dict[str, Any], *, compiled: bool = True) -> dict[str, Any]:
-    """Return a vector: the input, and each step of the fingerprint that dedup makes."""
+    """Return a vector: the input, and each step of the fingerprint that dedup makes of it."""
     settings = Settings(**given["settings"])
     maker = Fingerprinter(settings, compiled=compiled)
     text, language = given["text"], given.get("language")
@@ -90,7 +93,7 @@ def shown(value: int | None) -> str | None:
 
 
 def document(given: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the content of the file."""
+    """Return the content of the file of known answers."""
     hasher = Hasher()
     multipliers, increments = _functions(256)
     for one in given:
@@ -110,7 +113,7 @@ def document(given: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def written(content: dict[str, Any]) -> str:
-    """Return the file as text: one line for each field of a vector, so that changes can be read."""
+    """Return the file as text, with one line for each field of a vector, so that diffs can be read."""
     lines = []
     for vector in content["vectors"]:
         fields = (f"  {json.dumps(name)}: {json.dumps(vector[name], ensure_ascii=False)}" for name in vector)
@@ -133,7 +136,8 @@ def test_dedup_makes_the_known_answers(name: str, compiled: bool) -> None:
 
 
 def test_the_file_is_what_dedup_writes() -> None:
-    # A user who rewrites the file may have other Unicode tables; the answers do not depend on them.
+    # The file names the Unicode version of the Python that wrote it. Ignore it: the answers do not depend on
+    # it.
     wanted = document(CONTENT["vectors"]) | {"unicode_version": CONTENT["unicode_version"]}
     assert FILE.read_text("utf-8") == written(wanted)
     assert len(VECTORS) == len(CONTENT["vectors"])
@@ -155,8 +159,8 @@ def test_what_the_file_calls_equal_is_equal(one: str, other: str) -> None:
 
 
 def test_the_texts_have_only_characters_that_every_python_knows_alike() -> None:
-    # All were assigned in Unicode 3.2 or before, and these properties of assigned characters are stable. The
-    # category of the soft hyphen has changed, but the page names this character.
+    # All these characters were assigned in Unicode 3.2 or before, and the properties tested here never change
+    # for assigned characters. The category of the soft hyphen did change, but the page names this character.
     old = unicodedata.ucd_3_2_0
     texts = "".join(one["text"] + one.get("title", "") for one in VECTORS.values())
     characters = set(texts) - {"\n", "\r", "\xad"}
@@ -174,7 +178,7 @@ def test_the_page_has_every_field_of_the_file() -> None:
 
 @pytest.fixture(scope="module")
 def plain(server: Server) -> Iterator[psycopg.Connection[Any]]:
-    """A database with nothing but `specification.sql` and tables of Unicode and of the file's numbers."""
+    """Yield a database with only `specification.sql` and tables of Unicode and of the file's numbers."""
     given = set(unicodedata.normalize("NFKC", json.dumps([*VECTORS.values()], ensure_ascii=False) + "\n"))
     characters = given | set("".join(given).casefold())
     with psycopg.connect(server.create("dedup_specification"), autocommit=True) as connection:

@@ -1,4 +1,4 @@
-"""Training: Punkt parameters from texts, their files, and the shipped model."""
+"""Training: Punkt parameters learnt from texts, the files of parameters, and the shipped model."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from dedup.text.punkt import ENGLISH_SHA256, FILES, NEUTRAL, PunktModel, english
 from dedup.text.sentences import SentenceSplitter
 from dedup.text.training import ABBREV_MIN_COUNT, ORTHO_MIN_COUNT, train
 
-# An invented language, in which "gld." is an abbreviation before numbers and names. No other word is seen
-# before a period often enough to be taken for one.
+# An invented language, in which "gld." is an abbreviation before numbers and names. No other word precedes a
+# full stop often enough to be taken for an abbreviation.
 NAMES = ["Tora", "Bilo", "Rane", "Sumi", "Deko", "Halu"]
 
 
