@@ -114,7 +114,10 @@ def families() -> Corpus:
 
 
 def briefs() -> Corpus:
-    """Make short texts: the title is part of the content, but a title and a text are not one longer text."""
+    """Make short texts with and without titles, and a text that equals a title and a text together.
+
+    The title is part of the content, but this text has other content than the two.
+    """
     found, minute = [], 0
     for body in ("Comment now.", "Rain later in the west, then a dry night.", "Comment  NOW"):
         for title in ("Harbour closed", "Storm", "storm", None, ""):

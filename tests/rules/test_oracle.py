@@ -234,8 +234,8 @@ def test_marks_do_not_depend_on_how_many_pairs_are_kept(
 
 
 def test_a_chain_has_no_links_through_duplicates() -> None:
-    # Articles 1 and 2 are duplicates, and 2 and 3, but not 1 and 3: 3 is canonical, although 2 is a
-    # duplicate.
+    # Articles 1 and 2 are duplicates, and 2 and 3, but not 1 and 3. So 3 is canonical: it resembles only 2,
+    # which is a duplicate of 1.
     one, two, three = ([1, 2, 3, 4], [2, 3, 4, 5], [3, 4, 5, 6])
     subjects = [subject(i, i, fingerprint(s, content=i)) for i, s in enumerate((one, two, three), 1)]
     found, pairs = marks(subjects, set(), RULES)
@@ -362,7 +362,8 @@ BANDS16 = replace(RULES, bands=16, common_stories=10)
 
 
 def test_edited_copies_of_a_report_do_not_pass_for_stories() -> None:
-    # Each copy keeps the bucket of a band with the probability 0.36, so c = 0.13, as at a Jaccard of 0.6.
+    # Each copy keeps the bucket of a band with the probability 0.36. So two copies have it in common with the
+    # probability 0.36² = 0.13, like two texts with a Jaccard of 0.6.
     chooser = random.Random(1)
     copies = carriers(
         1,

@@ -311,7 +311,7 @@ def test_containment_is_no_part_of_the_score() -> None:
 def test_beyond_a_ratio_containment_by_signature_needs_sentences(
     shared: int, fewer: int, containment: float
 ) -> None:
-    """If one text is far longer, 3 of 10 shared sentences are enough and 2 of 7 are too few."""
+    """If one text is far longer, it needs 0.3 of the sentences of the shorter one: 3 of 10, not 2 of 7."""
     pair = agreeing(52, shared=shared, fewer=fewer, more=50, buckets=(2,), shingles=(100, 500))
     assert score(*pair, RULES).containment == containment
 

@@ -99,7 +99,7 @@ def test_another_list_has_all_read_again(corpus: Deduplicator) -> None:
     try:
         corpus.corrections.add("  This page   was mended ")
         corpus.corrections.remove("Correction:")
-        assert stored(corpus) == {}  # no article shows a phrase that is off the list
+        assert stored(corpus) == {}  # a phrase that was removed from the list counts for no article
         corpus.backfill()
         assert stored(corpus) == {
             "a": ("An earlier version of this article", "end"),

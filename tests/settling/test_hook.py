@@ -163,8 +163,8 @@ def test_an_edit_leaves_a_partner_to_a_match_whose_pair_was_not_kept(database: D
         starts = {"partner": 10, "other": 15, "match": 13, "edited": 8}
         for minute, (name, start) in enumerate(starts.items()):
             dd.submit(article(name, window(start, 6, ring=60), minute))
-        # "match" keeps its pair with "other". "partner" keeps its pair with "edited", and the edit removes
-        # this pair.
+        # The best pair of "match" is that with "other". The best pair of "partner" is that with "edited",
+        # until the edit removes it.
         assert ("match", "partner") not in answer(database).pairs
         dd.submit(article("edited", window(30, 6, ring=60), 3))
     assert_right(database)

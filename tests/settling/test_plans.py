@@ -31,7 +31,7 @@ pytestmark = pytest.mark.timeout(300)
 ARTICLES = 20_000
 LARGE = ("article", "article_mark", "fingerprint", "match", "common_sentence", "sentence_count")
 ROWS = 600
-"""Most rows that may be fetched for an article, which has about 10 relatives and 36 keys."""
+"""Maximum number of rows that may be fetched for an article, which has about 10 relatives and 36 keys."""
 
 SHARED = 10
 """Extra fingerprints that each look-up of all keys may fetch, because keys are stored with fewer bits."""
