@@ -1,4 +1,4 @@
-"""docs/changes.md: its commands work, and its program keeps the marks of the table in a file."""
+"""The commands of docs/changes.md work, and its program keeps a copy of all marks in a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dates of a whole file: how they are read, and when the file is refused."""
+"""Dates of a whole file decide together how they are read, and when the file is refused."""
 
 from __future__ import annotations
 
