@@ -1,4 +1,5 @@
-"""Story and article pages and reports name who stands behind a text, and how many outlets printed it."""
+"""Pages and reports of stories and articles name the origin of a text, and count the outlets that printed
+it."""
 
 from __future__ import annotations
 
