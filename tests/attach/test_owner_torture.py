@@ -140,7 +140,7 @@ class Errand:
 
 
 class Writer(Errand):
-    """Writes rows. The keys of each writer have a different remainder, so that writers cause each other no
+    """A session that writes rows. Each writer has keys with a different remainder, so that writers cause no
     deadlocks."""
 
     def __init__(self, *given: Any, remainder: int) -> None:
@@ -226,7 +226,7 @@ class Writer(Errand):
 
 
 class Builder(Errand):
-    """Runs random DDL on the tables."""
+    """A session that runs random DDL on the tables."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)

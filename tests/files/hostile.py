@@ -55,8 +55,7 @@ class Case:
 
 
 class Maker:
-    """Makes hostile files. `large` files are as large as attacks may be, all others small enough for daily
-    tests."""
+    """A maker of hostile files. `large`: the files are as large as in an attack, not small as in daily tests."""
 
     def __init__(self, seed: int, large: bool) -> None:
         self.rng = random.Random(seed)

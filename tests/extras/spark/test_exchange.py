@@ -1,4 +1,5 @@
-"""Exchange of a corpus and a cluster: equal digests, and the values that must agree."""
+"""Exchange between a corpus and a cluster: both compute equal digests, and check the values that must
+agree."""
 
 from __future__ import annotations
 
