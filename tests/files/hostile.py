@@ -55,7 +55,7 @@ class Case:
 
 
 class Maker:
-    """A maker of hostile files. `large`: the files are as large as in an attack, not small as in daily tests."""
+    """A maker of hostile files; `large`: as large as in an attack, else small enough for daily tests."""
 
     def __init__(self, seed: int, large: bool) -> None:
         self.rng = random.Random(seed)
