@@ -1,5 +1,5 @@
-"""`AsyncDeduplicator` gives the verdicts of `Deduplicator`, does not block the event loop, and survives
-cancelled tasks."""
+"""`AsyncDeduplicator` gives the verdicts of `Deduplicator`, never blocks the event loop, and can be
+cancelled."""
 
 from __future__ import annotations
 
@@ -227,8 +227,7 @@ def test_who_does_not_get_the_settle_lock_in_time_is_told_pending(
 def test_submitting_keeps_the_event_loop_no_longer_than_reading_a_text(
     database: Database, corpus_url: str
 ) -> None:
-    # In the event loop, reading a long text or comparing hundreds of articles would take tens of
-    # milliseconds.
+    # Reading a long text or comparing hundreds of articles in the event loop would take tens of ms.
     family = [article(f"f{i:03}", [*window(0, 6), *far(1_000 + 9 * i, 9)], i) for i in range(150)]
     load(database, *family)
     backfill(database, workers=0)
@@ -254,7 +253,7 @@ def test_submitting_keeps_the_event_loop_no_longer_than_reading_a_text(
     assert longest < long / 2
 
 
-# Cancelled tasks.
+# Cancelled tasks
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["new", "edited"])
@@ -312,7 +311,7 @@ def test_a_submit_of_many_that_is_cancelled_cancels_those_in_hand(
     assert 1 < len(answer(database).marks) <= 1 + THREADS
 
 
-# Errors.
+# Errors
 
 
 def test_the_server_goes_away_and_comes_back(database: Database, corpus_url: str) -> None:

@@ -1,5 +1,4 @@
-"""A `Deduplicator` in forked children, in many threads and in asyncio never hangs, and shares no
-connection."""
+"""A `Deduplicator` in forked children, threads and asyncio never hangs, and shares no connection."""
 
 from __future__ import annotations
 

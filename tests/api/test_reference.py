@@ -55,8 +55,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def exported(module: str) -> list[str]:
-    """Return the public names of a module. Modules for Spark are read as text, so that Spark need not be
-    installed."""
+    """Return the public names of a module. Modules for Spark are read as text, and need no Spark."""
     if not module.startswith("dedup.spark"):
         return list(import_module(module).__all__)
     file = ROOT.joinpath(*module.split("."))
@@ -118,7 +117,8 @@ def test_the_examples_work(server: Server, tmp_path: Path, monkeypatch: pytest.M
 
 
 def classes() -> Iterator[tuple[ast.ClassDef, list[str]]]:
-    """Yield each class of answers or with a public name, except of the pages, with the lines of its file."""
+    """Yield each class of an answer and each public class, except of the pages, with the lines of its
+    file."""
     package = Path(dedup.__file__).parent
     for file in package.rglob("*.py"):
         text = file.read_text("utf-8")

@@ -1,5 +1,4 @@
-"""Helpers for owners that alter or drop attached tables, each in a separate database, and checks of the
-outcome.
+"""Helpers for owners that alter or drop attached tables in separate databases, and checks of the outcome.
 
 Such owners use DROP ... CASCADE, which in the shared database could harm later tests.
 """
@@ -107,8 +106,7 @@ def assert_followed(
     where: str = "true",
     marked: bool = True,
 ) -> Answer:
-    """Check that the articles equal the rows, that all marks equal the oracle's, and that no check finds a
-    fault.
+    """Check that the articles equal the rows, that all marks equal the oracle's, and that no check fails.
 
     Args:
         columns: present column of each field of an article.

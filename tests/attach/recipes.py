@@ -1,7 +1,7 @@
 """Helpers that try the recipes of docs/recipes.md, on a fresh database with the tables of a program.
 
 The tables in the tests have the columns, keys, defaults and indexes that the programs publish, as far as they
-matter to a recipe. The programs send the same statements.
+matter to a recipe. The tests send the statements that the programs send.
 """
 
 from __future__ import annotations
@@ -65,8 +65,7 @@ class Trial:
         settle(self.database)
 
     def start(self, user: str = "alice") -> None:
-        """Type the commands that start the recipe. FreshRSS has tables per user, so its commands name a
-        user."""
+        """Type the commands that start the recipe; they name a user, if each user has separate tables."""
         (_, commands), *_ = RECIPES[self.recipe]
         for line in commands.replace("alice", user).splitlines():
             self._type(line, user)
@@ -126,8 +125,7 @@ class Trial:
         self.dedup("status", "--check")
 
     def stop(self, user: str = "alice") -> None:
-        """Type the commands that end the recipe. Check that the tables and their rows are as before the
-        recipe."""
+        """Type the commands that end the recipe. Check that tables and rows are as before the recipe."""
         *_, (_, commands) = RECIPES[self.recipe]
         held = self._held()
         for line in commands.replace("alice", user).splitlines():

@@ -164,8 +164,7 @@ class AttachProgress:
 
 @pytest.mark.long("dedup", "migrations")
 def test_progress_never_says_more_than_all(database: Database, owner: Owner) -> None:
-    """Attaching writes one note about the whole table. The first reading replaces this note by a note per
-    row."""
+    """Attaching notes the whole table once; the first reading replaces this note by a note per row."""
     news(owner)
     owner.execute("INSERT INTO news (id, body) SELECT n, 'words' FROM generate_series(1, 4000) n")
     attach(database)
@@ -659,8 +658,7 @@ def test_triggers_fire_in_replica_mode_and_pin_their_search_path(database: Datab
 
 
 def test_no_trigger_notifies(database: Database, owner: Owner) -> None:
-    """NOTIFY would make Postgres commit one transaction after another, so all writers would wait in a
-    queue."""
+    """NOTIFY would make Postgres commit one transaction after another, so that all writers would wait."""
     news(owner)
     attach(database)
     with psycopg.connect(database.url, autocommit=True) as listener:

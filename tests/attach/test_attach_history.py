@@ -1,4 +1,4 @@
-"""Random histories of SQL on attached tables; after each history the marks equal those of a fresh corpus."""
+"""Random histories of SQL on attached tables; each ends with the marks of a fresh corpus."""
 
 from __future__ import annotations
 

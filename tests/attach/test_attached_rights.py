@@ -172,8 +172,7 @@ def own_server(setting: str, value: str) -> Iterator[str]:
 
 @pytest.mark.long("dedup", "migrations")
 def test_a_transaction_that_changed_the_table_can_be_prepared() -> None:
-    """Where prepared transactions are enabled, the triggers send no NOTIFY, because Postgres would refuse
-    it."""
+    """Postgres cannot prepare a transaction that has sent NOTIFY, so the triggers send none."""
     with own_server("max_prepared_transactions", "5") as url, closing(Database(url)) as database:
         opening.initialize(database)
         with psycopg.connect(url, autocommit=True) as connection:

@@ -105,7 +105,7 @@ def read(owner: Owner, *names: str) -> set[tuple[Any, ...]]:
 
 
 def assert_followed(database: Database, owner: Owner, *names: str) -> Answer:
-    """Check that the articles equal the rows, and the marks those of a fresh corpus."""
+    """Check that the articles equal the rows, and that the marks are the marks of a fresh corpus."""
     found = right(database)
     assert stored(owner) == read(owner, *names)
     dd = deduplicator(database)
@@ -143,7 +143,8 @@ EACH = [step for place, change in enumerate(CHANGES) for step in ((change, 1 + p
 
 
 def run(database: Database, owner: Owner, step: tuple[str, int, int]) -> None:
-    """Run a statement, or settle and check the articles. The numbers 5 and 5 roll the statement back."""
+    """Run a statement, or settle and check the articles. A statement with the numbers 5 and 5 is rolled
+    back."""
     if step == SETTLE:
         settle(database)
         assert stored(owner) == read(owner, *READ)

@@ -206,7 +206,7 @@ def test_changes_of_a_view_are_found_by_their_time_and_deletions_by_a_full_look(
     right(database)
     write(owner, 1, 9)
     write(owner, 3, 0)
-    owner.execute("UPDATE posts SET headline = 'unseen' WHERE id = 0")  # `updated_at` does not tell
+    owner.execute("UPDATE posts SET headline = 'unseen' WHERE id = 0")  # `updated_at` stays unchanged
     owner.execute("UPDATE posts SET status = 'draft' WHERE id = 2")
     assert dd.verify().differences == [], "a change without a time is no difference"
     assert "4 rows of" in str(dd.verify().skipped)

@@ -99,8 +99,8 @@ HOOKS: dict[str, str] = {
     " SECURITY DEFINER AS $$ BEGIN INSERT INTO cms.b VALUES (NEW.id, '') ON CONFLICT DO NOTHING;"
     " RETURN NEW; END $$; CREATE TRIGGER h12 AFTER UPDATE ON cms.a FOR EACH ROW EXECUTE FUNCTION cms.more()",
 }
-"""Places where Postgres runs an owner's code, each with a statement. After ALTERED: a change of each function
-that dedup made."""
+"""Statements by the place in which Postgres runs an owner's code. `ALTERED …` alters each function that dedup
+has made for the owner."""
 
 
 def as_role(url: str, role: str) -> str:
@@ -133,8 +133,8 @@ def corpora(server: Server) -> Iterator[str]:
 
 @contextmanager
 def corpus(server: Server, template: str, kind: str) -> Iterator[tuple[Database, psycopg.Connection[Any]]]:
-    """Yield a corpus with another newsroom's article and an attached table of a hostile owner, and the
-    owner's connection."""
+    """Yield a corpus with an article of another newsroom and an attached table of a hostile owner; and a
+    connection of the owner."""
     with copied(server, template, "dedup_hostile") as database:
         try:
             with psycopg.connect(database.url, autocommit=True) as root:

@@ -1,5 +1,4 @@
-"""Rows that a comparison does not find: hidden rows are not deleted, and most of a table is deleted only if a
-person allows it."""
+"""Rows that a comparison misses: hidden rows stay, and most of a table goes only if a person says so."""
 
 from __future__ import annotations
 

@@ -767,8 +767,8 @@ def test_a_worker_settles_the_rest_and_says_what_drifted(
 def test_rows_of_a_drifted_table_that_wait_for_their_first_mark_hold_nobody_up(
     database: Database, owner: Owner
 ) -> None:
-    """Texts change after they were noted. Their notes wait until the table is mapped again, and delay no
-    other article."""
+    """Texts change after they were noted. Their notes wait until the table is mapped again, and delay
+    nothing."""
     news(owner)
     put(owner, 1, window(0, 6), 0)
     put(owner, 2, window(3, 6), 1)

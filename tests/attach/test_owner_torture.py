@@ -395,8 +395,7 @@ class Builder(Errand):
     def set_schema(self, table: Table) -> None:
         new = SCHEMA if table.schema == ELSEWHERE else ELSEWHERE
         with self.connection.transaction():
-            # An index moves with its table, and may meet an index of the same name that an old table left
-            # behind.
+            # An index moves with its table, and may meet an index of the same name that an old table left.
             for (index,) in self.run(
                 "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
                 " WHERE i.indrelid = ANY (SELECT relid FROM pg_partition_tree(%s::regclass)"

@@ -84,7 +84,7 @@ ARCHIVED = """
     INSERT INTO entry_tombstones (feed_id, hash) SELECT feed_id, hash FROM gone WHERE hash <> ''
     ON CONFLICT (feed_id, hash) DO NOTHING
 """
-# Releases before April 2026 flush the history by these statements, and keep rows without their texts.
+# Miniflux before April 2026 flushes the history by these statements, and keeps rows without their texts.
 FLUSHED = """
     UPDATE entries SET status = 'removed', changed_at = now()
     WHERE user_id = %(user)s AND status = 'read' AND starred IS false AND share_code = ''

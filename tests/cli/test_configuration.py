@@ -22,8 +22,8 @@ SECRET = f"postgresql://ann:{PASSWORD}@127.0.0.1:1/absent"
 
 @pytest.fixture(autouse=True)
 def _no_variables(dedup: Dedup, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unset dedup's variables except timeouts. Without an option, commands then use the embedded server,
-    which these tests never start."""
+    """Unset dedup's variables except timeouts. Without an option, commands then use the embedded server. No
+    test here starts this server."""
     for name in config.VARIABLES.values():
         if not name.startswith("DEDUP_TIMEOUT"):
             monkeypatch.delenv(name, raising=False)

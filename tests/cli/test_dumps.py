@@ -26,7 +26,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def homes() -> Iterator[tuple[Path, Path]]:
-    """Folders of two embedded servers. Root's server runs as another user, who may not enter `tmp_path`."""
+    """Folders of two embedded servers. Root's server runs as another user, to whom `tmp_path` is closed."""
     made = [Path(tempfile.mkdtemp(prefix="dedup-test-")) for _ in range(2)]
     yield made[0], made[1]
     for home in made:

@@ -1,5 +1,4 @@
-"""A failure prints one line with the next step, without secrets or tracebacks, and has the right exit
-code."""
+"""A failure prints one line with the next step, without secrets or tracebacks; its exit code is right."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Every command has a help, docs/commands.md contains all of it, and pages name existing commands and
-options."""
+"""Every command has a help, docs/commands.md contains it, and pages name existing commands and options."""
 
 from __future__ import annotations
 
@@ -77,7 +76,7 @@ def test_the_help_of_load_names_fields_as_files_may() -> None:
         assert set(filter(None, names.split(", "))) <= set(DEFAULT_FIELDS[field])
 
 
-# The page of all commands.
+# The page of all commands
 
 
 @cache
@@ -185,12 +184,11 @@ def test_the_page_has_every_exit_code() -> None:
     assert codes == ["0", "1", "2", "3", "130", "143", "129"]
 
 
-# Commands that the pages tell the user to type.
+# Commands that the pages tell the user to type
 
 CODE = re.compile(r"^```.*?^```|^ {4}[^\n]+$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 CALL = re.compile(r"(?:^\s*(?:\$ )?|[`(;]|[|&:] |=\S+ )dedup((?: +[^\s;&)\"`#]+)*)")
-"""The name dedup in a place where a shell expects a command. Pages also have the name in drawings and in
-sentences."""
+"""The name dedup where a shell expects a command; pages also use the name in drawings and in sentences."""
 HASHED = {"dedup multiplier", "dedup increment"}
 """Texts that docs/semantics.md uses as the input of hashes; they are no commands."""
 OPTION = re.compile(r"--?[A-Za-z][\w-]*")

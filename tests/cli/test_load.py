@@ -1,5 +1,4 @@
-"""`dedup load` accounts for every record, and stores bounded batches. After a failure, earlier records are
-stored and reported."""
+"""`dedup load` accounts for every record and stores bounded batches. A failure loses no earlier record."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Every section of docs/load.md is typed into a shell, on a fresh corpus, with files that this module
-makes."""
+"""Every section of docs/load.md is typed into a shell, on a fresh corpus, with files made by this module."""
 
 from __future__ import annotations
 
@@ -57,7 +56,7 @@ def exports_of_wordpress(folder: Path) -> None:
 
 
 def excel(folder: Path) -> None:
-    """Write an Excel export of a CMS as an editor saves it: a title is above the table, and some dates are
+    """Write an Excel export of a CMS as an editor saves it: a title above the table, and some dates as
     text."""
     pytest.importorskip("python_calamine")
     openpyxl = pytest.importorskip("openpyxl")
@@ -87,7 +86,7 @@ def excel(folder: Path) -> None:
 
 
 def newsapi(folder: Path) -> None:
-    """Write an answer of a news service over several lines: without ids, with one text cut and one text
+    """Write an answer of a news service over several lines: without ids, one text cut and one text
     missing."""
     articles = [
         ("Courier", "Last keeper leaves the lighthouse", 1, "2026-03-13T09:00:00Z", KEEPER),

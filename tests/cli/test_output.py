@@ -200,8 +200,8 @@ class Screen(io.StringIO):
 def table_lines(
     width: int | None, columns: Sequence[str], rows: Sequence[Sequence[Any]], numbers: Sequence[str] = ()
 ) -> list[str]:
-    """Return the lines of a table without styles, as a terminal of this width shows them; None: as in a
-    pipe."""
+    """Return the lines of a table, without styles, in a terminal of this width; in a pipe if `width` is
+    None."""
     screen = io.StringIO() if width is None else Screen()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("sys.stdout", screen)

@@ -159,11 +159,11 @@ def test_a_second_signal_at_any_line_of_the_first_ones_handler_disturbs_nothing(
     run: Run, held: Callable[[], AbstractContextManager[signals.StopFlag]]
 ) -> None:
     """The second signal interrupts the handler of the first. A handler that takes a lock would wait for
-    itself for ever."""
+    ever."""
 
     def at(line: int) -> int:
-        """Send the second signal at this line of the handler. Return how many lines the handler of the first
-        signal ran."""
+        """Send the second signal at this line of the handler. Return the number of lines of the first handler
+        that ran."""
         lines = 0
 
         def traced(_frame: FrameType, event: str, _argument: object) -> Any:

@@ -1,5 +1,4 @@
-"""Messages to systemd: ready, status, watchdog and stopping. A socket of the test plays the service
-manager."""
+"""Messages to systemd: ready, status, watchdog and stopping. The test's socket plays the service manager."""
 
 from __future__ import annotations
 
@@ -55,8 +54,7 @@ def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Manager]
 
 @pytest.fixture
 def notifier(manager: Manager, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notifier]:
-    """The notifier of a loop. The watchdog's time is zero, so that every turn of the loop answers the
-    watchdog."""
+    """The notifier of a loop. With a watchdog time of zero, every turn of the loop answers the watchdog."""
     monkeypatch.setattr(systemd, "STATUS_SECONDS", 0.0)
     monkeypatch.setenv("NOTIFY_SOCKET", manager.address)
     monkeypatch.setenv("WATCHDOG_USEC", "0")
@@ -145,8 +143,7 @@ def test_without_a_manager_the_loop_goes_on(address: str, monkeypatch: pytest.Mo
 
 @contextmanager
 def service(manager: Manager, url: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a command under a manager with a watchdog time of a tenth of a second; kill the command at the
-    end."""
+    """Run a command under a manager with a watchdog time of 0.1 s; kill the command at the end."""
     given = {URL_VARIABLE: url, "NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": "100000"}
     process = subprocess.Popen(
         [sys.executable, "-m", "dedup.cli.main", *arguments],

@@ -440,8 +440,7 @@ def csv_rows(maker: Maker) -> Case:
 
 
 def csv_long(maker: Maker) -> Case:
-    """Make a quoted value of many lines, longer than the limit, with lines that look like rows of an
-    attacker."""
+    """Make a quoted value of many lines, longer than the limit; its lines look like rows."""
     forged = b"good-1,forged\n" * (maker.size(20, 60) * MIB // 14)
     return around(maker, b'x,"' + forged + b'"\n', 1, ".csv")
 
@@ -605,8 +604,7 @@ NAMES = (
 
 
 def make(folder: Path, seed: int, count: int, *, large: bool) -> list[Case]:
-    """Write `count` hostile files into a folder. Every kind of file comes once before any kind comes
-    again."""
+    """Write `count` hostile files into a folder. Every kind comes once before any kind comes again."""
     maker = Maker(seed, large)
     cases = []
     for number in range(count):

@@ -1,4 +1,4 @@
-"""Addresses are told from paths, and are shown without their secrets."""
+"""Addresses are distinguished from paths, and are shown without their secrets."""
 
 from __future__ import annotations
 

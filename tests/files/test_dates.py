@@ -1,4 +1,4 @@
-"""Dates of a whole file decide together how they are read, and when the file is refused."""
+"""All dates of a file decide together how dates are read, and whether the file is refused."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Exports of newsrooms: the reader recognises usual names, delimiters and objects, and reports what it
-recognised."""
+"""Exports of newsrooms: the reader recognises usual names, delimiters and objects, and reports them."""
 
 from __future__ import annotations
 

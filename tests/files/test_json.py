@@ -1,5 +1,4 @@
-"""JSON in other forms than one object per line is read: arrays, answers of services, objects over several
-lines."""
+"""JSON in other forms than an object per line: arrays, answers of services, objects over several lines."""
 
 from __future__ import annotations
 
@@ -244,8 +243,7 @@ def test_a_bracket_alone_is_known_on_standard_input_once_its_line_is_there(
     read_end, write = os.pipe()
     with os.fdopen(read_end, "rb") as stdin:
         monkeypatch.setattr(sys, "stdin", type("Stdin", (), {"buffer": stdin}))
-        # The line comes in two pieces. The format must be known after the line, without waiting for more
-        # bytes.
+        # The line comes in two pieces. The format must be known after the line, before any more bytes come.
         os.write(write, b"\n \n" + bracket.encode())
         later = threading.Timer(0.05, os.write, (write, b"\n"))
         later.start()

@@ -97,8 +97,7 @@ def requirements_of(wheel: Path, *extras: str) -> list[str]:
 
 
 def with_all_they_require(requirements: Iterable[str]) -> dict[str, Distribution]:
-    """Return the installed distributions, by name, of these requirements and of all that they require in
-    turn."""
+    """Return the installed distributions, by name, of these requirements and of all their requirements."""
     found: dict[str, Distribution] = {}
     seen: set[tuple[str, str]] = set()
     open_ones = [(Requirement(line), "") for line in requirements]
@@ -132,8 +131,7 @@ def make(folder: Path, requirements: Iterable[str], wheel: Path | None = None) -
 
 
 def make_from_pins(folder: Path, wheel: Path) -> Environment:
-    """Make a fresh environment with the pins of requirements/run.txt from the index, and a wheel; takes 20
-    s."""
+    """Make a fresh environment with the pins of requirements/run.txt from the index, and a wheel."""
     venv.create(folder, symlinks=True, with_pip=False)
     made = Environment(folder)
     pip_install(made, "--no-deps", "--require-hashes", "-r", ROOT / "requirements" / "run.txt")

@@ -1,5 +1,4 @@
-"""Few modules are loaded: `import dedup` and `--help` load no database, questions no NumPy, submits only what
-they need."""
+"""`import dedup` and `--help` load no database, questions no NumPy, and submits only what they need."""
 
 from __future__ import annotations
 
@@ -88,8 +87,7 @@ def test_no_help_of_any_command_loads_a_database_or_numpy() -> None:
 @pytest.mark.bench
 @pytest.mark.parametrize("code", SECONDS, ids=["import", "listing"])
 def test_it_takes_little_time(code: str, tmp_path: Path) -> None:
-    # The first run compiles the modules, as in an installed program, even if the tests' environment forbids
-    # it.
+    # The first run compiles the modules, as in an installed program, whatever the tests' environment says.
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     cpu_seconds(code, environment)

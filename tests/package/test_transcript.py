@@ -96,8 +96,7 @@ class Newcomer:
 
 
 def steps(block: str) -> list[Step]:
-    """Return the commands of a console block with their outputs. Lines of a here-document belong to the
-    command."""
+    """Return the commands of a console block with their outputs. A here-document belongs to its command."""
     found: list[Step] = []
     end: str | None = None
     for line in block.splitlines(keepends=True):
@@ -133,8 +132,7 @@ def script(typed: list[Step], address: str, before_setup: str = ":") -> str:
 
 
 def as_shown(typed: list[Step], said: str) -> tuple[list[Step], list[int]]:
-    """Check that all steps succeeded. Return them with bash's real output, and the second at which each step
-    ended."""
+    """Check that all steps succeeded. Return them with bash's real output, and the seconds of their ends."""
     *outputs, rest = END_OF_STEP.split(said)
     codes = [int(code) for code in outputs[1::3]]
     assert codes == [0] * len(typed), said

@@ -1,5 +1,4 @@
-"""Type checkers accept programs that use the installed package: its public names, and the README's
-examples."""
+"""Type checkers accept programs that use the installed package: public names and the README's examples."""
 
 from __future__ import annotations
 

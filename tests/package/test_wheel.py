@@ -23,8 +23,7 @@ from tests.package.conftest import settled
 from tests.package.environments import ROOT, Environment, User
 
 MOST_DISTRIBUTIONS, MOST_BYTES = 28, 130_000_000
-"""Maximum number and bytes of the distributions that the wheel without extras needs, without compiled
-modules."""
+"""Maximum number and bytes of distributions for the wheel without extras; compiled modules do not count."""
 
 APACHE_2 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
 """SHA-256 of the licence's text as the Apache Foundation publishes it."""
@@ -127,7 +126,7 @@ def test_an_installed_dedup_names_the_wheel_that_an_extra_is_in(
     code = "from dedup.base.html import extract; extract('<p>A goat ran away.')"
     with pytest.raises(AssertionError, match="HTML needs trafilatura: run") as failed:
         newsroom.python(code)
-    said = re.findall("run `(.*)`", str(failed.value))[-1]  # the first match is the line of code
+    said = re.findall("run `(.*)`", str(failed.value))[-1]  # the match before it is in the code
     *words, requirement = shlex.split(said)
     assert words == ["uv", "pip", "install", "--python", str(installed.python)]
     assert Requirement(requirement).extras == {"html"}

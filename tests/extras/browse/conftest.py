@@ -176,7 +176,7 @@ def crawl(browser: Browser, *, start: str = "/", days: bool = True) -> dict[str,
 
 def corpus_of(server: Server, name: str, articles: list[Article]) -> str:
     """Make a separate database with settled articles, kept sentences and an index of words; return its
-    address."""
+    URL."""
     url = server.create(name)
     Deduplicator.initialize(url)
     fill(url, articles)

@@ -1,5 +1,4 @@
-"""Pages in a real browser (scripts/browser-test): use by keyboard, narrow and wide windows, light and dark
-colours.
+"""Pages in a real browser (scripts/browser-test): keyboard, narrow and wide windows, light and dark colours.
 
 DEDUP_TEST_CHROMIUM names another Chromium. DEDUP_SCREENSHOTS names a folder for the documentation's pictures,
 DEDUP_TEST_LOOK a folder for a picture of every page.

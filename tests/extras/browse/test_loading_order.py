@@ -1,5 +1,4 @@
-"""The order of loading decides which copy represents a story, but changes no figure of views, pages and
-frames."""
+"""The order of loading decides which copy represents a story, but no figure of views, pages and frames."""
 
 from __future__ import annotations
 
@@ -48,8 +47,7 @@ QUERIES = {
 
 
 def corpus(seed: int, *, dated: float) -> list[Article]:
-    """Return versions of some stories; all versions of a story are duplicates. `dated`: share of articles
-    with a time."""
+    """Return versions of some stories; versions of a story are duplicates. `dated`: share with a time."""
     dice = random.Random(seed)
     made = []
     for number in range(ARTICLES):
@@ -129,8 +127,7 @@ def test_undated_articles_give_equal_figures_in_any_order_of_loading(
 
 
 def times_of(one: Article) -> tuple[datetime, datetime] | None:
-    """Return the first and the last moment at which an article may have appeared; None if nothing is
-    known."""
+    """Return the first and the last moment at which an article may have appeared; None: unknown."""
     time = one.published_at
     if not isinstance(time, datetime):
         return None
@@ -143,7 +140,7 @@ def before(one: Article, other: Article) -> bool:
 
 
 def first_of(stories: Iterable[list[Article]]) -> dict[str, bool | None]:
-    """Return for each article of a larger story whether it was first (None: unknown), by comparing all
+    """Return for each article with duplicates whether it was first (None: unknown), by comparing all
     pairs."""
     found: dict[str, bool | None] = {}
     for story in stories:

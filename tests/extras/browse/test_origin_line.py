@@ -1,5 +1,4 @@
-"""Pages and reports of stories and articles name the origin of a text, and count the outlets that printed
-it."""
+"""Pages and reports name the origin of a story or an article, and count the outlets that printed it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`dedup export panel` and `dedup export network`: figures of outlets over time, and a network of
-reprints."""
+"""`dedup export panel` and `dedup export network`: figures of outlets over time, and a reprint network."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ def march(day: int, hour: int = 8) -> datetime:
 
 @pytest.fixture
 def corpus(database: Database) -> Iterator[Deduplicator]:
-    """Corpus of stories by Wire (0, 1 from the AP, 2), a hostile outlet (3), no outlet (4), and one without a
+    """Stories of Wire (0, 1 from the AP, 2), a hostile outlet (3) and no outlet (4), and an article without
     text.
 
     Herald copies story 0 after 2 hours and story 1 after 4. `Herald Online` is an alias of Herald and

@@ -1,4 +1,4 @@
-"""Articles found by shared words are those of a comparison with all articles, for texts of any kind."""
+"""Articles found by shared words equal the result of comparing all articles, for texts of any kind."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ texts = st.lists(
 
 
 def likeness(texts: Sequence[str], asked: str) -> list[float]:
-    """Return the TF-IDF similarity of each text to `asked`, in the simplest form: every text and word is
-    compared."""
+    """Return the TF-IDF similarity of each text to `asked`, in the simplest form: all texts are compared."""
     counts = [Counter(re.findall(r"\w+", text.replace("ß", "ss"))) for text in [*texts, asked]]
     having = Counter(word for count in counts[:-1] for word in count)
 

@@ -1,4 +1,4 @@
-"""Origins equal those of an oracle in plain Python; copies and reprints never raise their number."""
+"""An oracle in plain Python finds the same origins; copies and reprints never raise their number."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ADDED = START + timedelta(days=30)
 
 @dataclass(frozen=True)
 class Printed:
-    """An article: the text that it prints, its outlet, the agencies of its byline, and its hour (None:
+    """An article: the text that it prints, its outlet, its byline's agencies, and its hour (None:
     unknown)."""
 
     body: int
@@ -53,8 +53,7 @@ def outlet_of(name: str | None, known: Known) -> Outlet | None:
 
 
 def agency_of(one: Printed, known: Known) -> str | None:
-    """Return the agency of a version: of its outlet, or else the alphabetically first agency of its
-    byline."""
+    """Return a version's agency: of its outlet, or else the alphabetically first agency of its byline."""
     outlet = outlet_of(one.outlet, known)
     if outlet and (outlet.agency or outlet.name.lower() == "reuters"):
         return outlet.agency or "Reuters"

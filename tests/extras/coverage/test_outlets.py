@@ -1,5 +1,4 @@
-"""Families, aliases and agencies of outlets are stated, proposed, exported and imported, but never
-guessed."""
+"""Families, aliases and agencies of outlets are stated, proposed, exported, imported, and never guessed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Answers over HTTP and on pages equal the library's. Without the option for texts they contain no word of a
-text."""
+"""Answers over HTTP and on pages equal the library's, without words of texts unless texts are allowed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`Deduplicator.load` takes tables of pandas, pyarrow, DuckDB and Polars by the Arrow protocol that they
-share."""
+"""`Deduplicator.load` takes tables of pandas, pyarrow, DuckDB and Polars, by the common Arrow protocol."""
 
 from __future__ import annotations
 

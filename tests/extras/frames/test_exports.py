@@ -1,5 +1,5 @@
-"""`dedup export stories` writes every article with its story to a Parquet or SQLite file, completely or not
-at all."""
+"""`dedup export stories` writes articles with their stories to Parquet or SQLite, completely or not at
+all."""
 
 from __future__ import annotations
 

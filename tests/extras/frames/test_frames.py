@@ -68,8 +68,7 @@ NAMES = tuple(columns.TABLE_NAMES)
 
 @pytest.fixture
 def newsroom(database: Database) -> Database:
-    """A corpus: `a` with copies in two outlets, and `s` (similar), `u` (unrelated), `f` (failed) and `p`
-    (pending)."""
+    """A corpus: `a` with copies in two outlets, similar `s`, unrelated `u`, failed `f` and pending `p`."""
     load(
         database,
         article(

@@ -1,5 +1,4 @@
-"""Files at addresses are read like local files: files of a store by seeking, files of a web server like a
-pipe."""
+"""Files at addresses are read like local files: in a store by seeking, on a web server like a pipe."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ def test_b_cubed_by_hand() -> None:
 
 
 def test_adjusted_rand_by_hand() -> None:
-    # Six documents in the stories {0,1,2} {3,4,5} and the groups {0,1} {2,3} {4,5}. Of 15 pairs, 2 are
-    # together in both, 3 in groups, 6 in stories. By chance 3*6/15 = 1.2 are; (2 - 1.2) / ((3 + 6)/2 - 1.2).
+    # Stories {0,1,2} {3,4,5}, groups {0,1} {2,3} {4,5}. Of 15 pairs, 6 are in stories, 3 in groups, 2 in
+    # both; chance expects 3*6/15 = 1.2 in both. So the index is (2 - 1.2) / ((3 + 6)/2 - 1.2).
     known = dict.fromkeys([(0, 1), (1, 2), (3, 4), (4, 5)], DUPLICATE)
     groups = np.array([0, 0, 1, 1, 2, 2], np.int32)
     assert score_groups(groups, truth(6, known)).adjusted_rand == pytest.approx(0.8 / 3.3)

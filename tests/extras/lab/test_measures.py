@@ -1,5 +1,4 @@
-"""Measures of methods equal values computed in the tests, or a library. Measures of groups are tested in
-judging."""
+"""Measures of methods equal values computed in the tests, or a library; groups are tested in judging."""
 
 from __future__ import annotations
 

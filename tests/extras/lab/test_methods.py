@@ -158,8 +158,7 @@ COMPLETE: list[Callable[[], Method]] = [
 
 
 def test_words_said_once_in_one_order_are_landmarks() -> None:
-    # "alpha" occurs twice, so it does not count. Three of the other five and four words are in the same
-    # order.
+    # "alpha" occurs twice, so it does not count. Of the other 5 and 4 words, 3 are in the same order.
     one, other = "alpha bravo charlie delta alpha echoes foxtrot", "delta bravo charlie foxtrot"
     assert similarity(WordsOnce(), one, other) == pytest.approx(3 / 5)
 
@@ -294,8 +293,7 @@ def test_weighted_sentences_by_hand() -> None:
     shared, rare = "The mayor of Ostmark opened the bridge.", "Nobody was hurt when it rained."
     other = "Trains will run again next week."
     texts = [f"{shared} {rare}", f"{shared} {other}", other]
-    # Sentence weights: 7 words with 1 name in the last 6, and 6 words without names; (n + 1) / df is 4 / 2, 4
-    # / 1, 4 / 2.
+    # Words: 7 with 1 name in the last 6, and 6 without names. (n + 1) / df is 4/2, 4/1 and 4/2.
     of_shared = np.log(4 / 2) * 7**0.5 * (1 + 1 / 6)
     of_rare, of_other = np.log(4) * 6**0.5, np.log(4 / 2) * 6**0.5
     score = scores(WeightedSentences(), texts)

@@ -138,8 +138,7 @@ def test_marks_of_others_are_counted(database: Database) -> None:
 def test_a_load_that_arrives_among_hooks_has_only_its_own_articles(
     database: Database, corpus_url: str
 ) -> None:
-    """A hook stores articles while a load's transaction is open, so that their ids lie between the load's
-    ids."""
+    """A hook stores articles while a load's transaction is open, so the ids of both are mixed."""
     given = [version(f"a{i}", 0) for i in range(4)]
     with database.transaction() as cursor:
         counts = articles.store(cursor, given[:2])

@@ -1,5 +1,4 @@
-"""The picture of copying shows every outlet once, thicker lines for more copies, and hostile names as
-text."""
+"""The picture of copying shows each outlet once, thicker lines for more copies, hostile names as text."""
 
 from __future__ import annotations
 

@@ -148,8 +148,8 @@ def test_a_hundred_megabytes_cost_no_memory(door: Door) -> None:
 
 
 def upload(door: Door, pieces: Iterator[bytes]) -> bytes | None:
-    """Send chunks until the server refuses more; return the beginning of the answer, or None if it cannot be
-    read."""
+    """Send chunks until the server refuses more; return the beginning of the answer, None if there is
+    none."""
     with socket.create_connection(("127.0.0.1", door.port), timeout=SECONDS) as connection:
         connection.sendall(head(0).replace(b"Content-Length: 0", b"Transfer-Encoding: chunked"))
         try:

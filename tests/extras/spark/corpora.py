@@ -117,8 +117,7 @@ def answer(result: Any) -> Outcome:
 
 
 def best_match_of(found: Answer, entries: Sequence[Entry], settings: Settings) -> dict[str, str]:
-    """Return the best match of each original whose best match is a later article, judged by the kept
-    pairs."""
+    """Return the best match of each original whose best match is a later article, by the kept pairs."""
     order = {e.source_id: order_key(settings, e.published_at, e.added_at, e.source_id) for e in entries}
     best: dict[str, tuple[Any, ...]] = {}
     for (later, earlier), (relation, rule, score, *_) in found.pairs.items():
@@ -200,13 +199,13 @@ class FingerprintMaker:
         return Fingerprint(1, self._base + content, (), EMPTY, (), 5, 0)
 
     def unlike(self, made: Fingerprint, content: int) -> Fingerprint:
-        """Return the fingerprint without shingles: the content hash is in the place of every bucket."""
+        """Return the fingerprint without shingles; the content hash takes the place of every bucket."""
         hash_ = self._base + 10 + content  # short and long texts never have equal content
         buckets = (hash_,) * self._settings.bands
         return replace(made, content_hash=hash_, signature=EMPTY, buckets=buckets, shingle_count=0)
 
     def corpus(self, size: int, prefix: str) -> Abstract:
-        """Return a random corpus of copies, edits, chains, excerpts, short texts, boilerplate, equal times,
+        """Return a random corpus: copies, edits, chains, excerpts, short texts, boilerplate, equal times,
         pins and failures."""
         rng = self.rng
         ring = rng.choice((8, 14, 20))

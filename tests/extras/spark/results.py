@@ -1,5 +1,4 @@
-"""Helpers for the tests of export and import: corpora, and results in the form in which a cluster returns
-them.
+"""Helpers for the tests of export and import: corpora, and results as a cluster returns them.
 
 The oracle makes a result, which is written as the documented folder. So these tests need no Spark.
 """
@@ -157,8 +156,7 @@ def _best_match(kept: set[Pair], orders: Mapping[int, OrderKey]) -> dict[int, in
 
 
 def news(count: int, seed: int = 1, start: int = 0) -> list[Article]:
-    """Return random articles: copies, edited copies, similar articles, common sentences, short and empty
-    texts."""
+    """Return random articles: copies, edits, similar articles, common sentences, short and empty texts."""
     rng = random.Random(seed)
     found = []
     for i in range(start, start + count):

@@ -1,5 +1,4 @@
-"""`dedup import`: marks that a cluster computed become the marks of the corpus, as if a backfill had made
-them."""
+"""`dedup import`: marks that a cluster computed become the marks of the corpus, as after a backfill."""
 
 from __future__ import annotations
 
@@ -476,8 +475,7 @@ def test_kill_9_leaves_the_corpus_as_before_or_whole(
 
 
 def _imports(database: Database, folder: Path) -> bool:
-    """Import the folder. Return False if the server has not noticed yet that the previous import was
-    killed."""
+    """Import the folder. Return False if the server still believes that a killed import is running."""
     try:
         cluster_import.run(database, folder)
     except BusyError:

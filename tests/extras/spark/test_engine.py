@@ -158,7 +158,7 @@ def test_a_result_is_written_as_it_is(spark: Any, tmp_path: Path) -> None:
 
 
 def test_articles_of_a_table_get_their_marks(spark: Any, tmp_path: Path) -> None:
-    """Runs start from texts: a first run, the same folder again, other input, known fingerprints, and a
+    """Start from texts: a first run, the same folder again, other input, known fingerprints, and a
     horizon."""
     from dedup.extras.spark.estimate import estimate
     from dedup.extras.spark.options import CorpusState

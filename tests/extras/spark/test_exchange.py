@@ -1,5 +1,4 @@
-"""Exchange between a corpus and a cluster: both compute equal digests, and check the values that must
-agree."""
+"""A corpus and a cluster compute equal digests, and check the values that must agree."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ SAYS = "an executor has another version: install the same version of dedup on bo
 
 
 def test_an_error_of_an_executor_is_found_in_the_message_of_spark() -> None:
-    """The message contains Python's traceback of the error, so moving the class to another module fails the
-    test."""
+    """The message contains the traceback of the error, so the test fails if the class moves to another
+    module."""
     try:
         raise errors.InputError(SAYS)
     except errors.InputError:

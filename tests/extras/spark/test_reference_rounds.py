@@ -1,5 +1,4 @@
-"""The rounds give the oracle's answer for all choices of an engine, and every rule of the rounds is
-needed."""
+"""The rounds give the oracle's answer for all choices of an engine, and need each of their rules."""
 
 from __future__ import annotations
 
@@ -67,8 +66,8 @@ SIGNATURES: tuple[list[int], ...] = (
 
 @lru_cache(maxsize=10_000)
 def made(first: int, length: int, signature: int, content: int) -> Fingerprint:
-    """Return a fingerprint of sentences from a ring of nine. For five sentences, neighbours are duplicates,
-    and texts two steps apart are similar."""
+    """Return a fingerprint of sentences from a ring of nine. With five sentences, neighbours are duplicates,
+    and the next ones similar."""
     return fingerprint([1 + (first + i) % 9 for i in range(length)], SIGNATURES[signature], content)
 
 
@@ -81,8 +80,7 @@ def drawn_text(rng: random.Random, number: int) -> Fingerprint:
 
 
 def drawn_articles(rng: random.Random, size: int) -> list[Subject]:
-    """Return articles that share few texts and moments; or a chain of neighbours, in which some texts come
-    again."""
+    """Return articles with few texts and moments, or a chain of neighbours in which some texts come again."""
     if rng.random() < 0.6:
         texts = [drawn_text(rng, number) for number in range(rng.randrange(2, 8))]
         return [subject(id, rng.randrange(6), rng.choice(texts)) for id in range(size)]
@@ -255,8 +253,7 @@ def test_every_pair_is_scored_once_and_with_all_that_it_shares(monkeypatch: pyte
 
 
 def ring(size: int) -> list[Subject]:
-    """Return a ring in which each article is a duplicate of its neighbours, and is later than the article
-    before."""
+    """Return a ring: each article is a duplicate of its neighbours, and later than the article before it."""
     return [
         subject(i, i, fingerprint([1 + (i + j) % size for j in range(5)], content=i)) for i in range(size)
     ]

@@ -112,7 +112,7 @@ def stop_if_made(steps: Any, name: str, seconds: float, rows: int) -> None:
 def test_a_run_that_is_stopped_after_any_step_goes_on_there(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run stops after each step in turn. Sometimes the step's marker is removed, so that the step runs
+    """The run stops after each step in turn. Sometimes the step's marker is removed, and the step runs
     again."""
     from dedup.extras.spark.engine import settle as run
     from dedup.extras.spark.fingerprinting import Taken
