@@ -315,7 +315,7 @@ def test_a_submit_of_many_that_is_cancelled_cancels_those_in_hand(
 
 
 def test_the_server_goes_away_and_comes_back(database: Database, corpus_url: str) -> None:
-    """Before it sends an article, a submit notices that its session has ended, and takes another session."""
+    """A submit notices that its session has ended before it sends an article, and takes another session."""
 
     async def work(dd: AsyncDeduplicator) -> None:
         await dd.submit(ARTICLES[0])

@@ -233,7 +233,7 @@ CREATED = (
     "CREATE TABLE p2 PARTITION OF news FOR VALUES FROM (100) TO (200)"
 )
 SETTLE = ""
-"""In a list of statements, the sign for a backfill."""
+"""Sign for a backfill in a list of statements."""
 
 PARTITIONS: dict[str, list[str]] = {
     "attached with rows": [

@@ -262,7 +262,7 @@ DROPPED = """
 
 
 def test_freshrss_marks_copies_of_each_user_as_read_and_counts_right(begin: Begin) -> None:
-    """Each user has separate tables, in which ids are the microseconds of arrival."""
+    """Users have separate tables, in which ids are the microseconds of arrival."""
     users = ("alice", "bob")
     trial = begin("FreshRSS", "".join(FRESHRSS.replace("alice", user) for user in users))
     clock = iter(range(1_772_000_000, 1_773_000_000, 60))

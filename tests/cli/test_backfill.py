@@ -113,7 +113,7 @@ def test_retry(dedup: Dedup, database: Database, tmp_path: Path) -> None:
 def test_a_backfill_with_hardly_any_open_files_ends_with_a_clear_error(
     dedup: Dedup, database: Database, corpus_url: str, tmp_path: Path, descriptors: int
 ) -> None:
-    """Before the error existed, this backfill ran for ever, held its lock and ignored SIGTERM."""
+    """A backfill without this error ran for ever, held its lock and ignored SIGTERM."""
     dedup("load", str(many(tmp_path / "many.jsonl", 300)))
 
     def limited() -> None:

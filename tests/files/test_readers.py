@@ -575,7 +575,7 @@ def test_damaged_gzip_is_one_reject_after_what_could_be_read(folder: Folder, suf
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])
 def test_corrupt_gzip_ends_in_a_reject(folder: Folder, suffix: str) -> None:
-    """After a flipped byte, deflate may return nonsense for a while. At the end the damage is reported."""
+    """Deflate may return nonsense for a while after a flipped byte. The damage is reported at the end."""
     originals = [Article(str(number), f"{number**5}") for number in range(5_000)]
     packed = bytearray(gzip.compress(as_jsonl(originals) if suffix == "jsonl" else as_csv(originals)))
     for index in range(len(packed) * 3 // 4, len(packed) * 3 // 4 + 500):

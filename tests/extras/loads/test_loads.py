@@ -73,7 +73,7 @@ def test_a_removed_load_has_never_been(
     removals: Sequence[set[int]],
     settled: bool,
 ) -> None:
-    """After a removal, articles and marks are as in a history without the removed loads."""
+    """A removal leaves the articles and marks of a history without the removed loads."""
     empty(database)
     numbers: dict[int, int] = {}
     with pytest.MonkeyPatch.context() as patch:

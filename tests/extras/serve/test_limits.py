@@ -43,7 +43,7 @@ def raw(door: Door, *pieces: bytes) -> bytes:
 
 @pytest.fixture(autouse=True)
 def _no_long_farewell(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After an early refusal, let the server wait only shortly for the rest of a request."""
+    """Let the server wait only shortly for the rest of a refused request."""
     monkeypatch.setattr(guard, "LINGER_SECONDS", 0.1)
 
 

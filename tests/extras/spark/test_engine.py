@@ -119,7 +119,7 @@ def test_the_marks_of_a_story_of_three_hundred_copies(spark: Any, tmp_path: Path
 
 
 def test_a_long_chain_ends(spark: Any, tmp_path: Path) -> None:
-    """In a chain, each text is a duplicate of the next text. The head shows one article at a time."""
+    """Texts form a chain: each is a duplicate of the next text. The head shows one article at a time."""
     maker = FingerprintMaker(77, Settings())
     corpus = joined([maker.corpus(0, "")])
     texts = [maker.fingerprint([i + j for j in range(6)]) for i in range(24)]

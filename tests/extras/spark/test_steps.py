@@ -1,4 +1,4 @@
-"""Each step is written once. A killed run continues with the first step that is not done."""
+"""Steps are written once. A killed run continues with the first step that is not done."""
 
 from __future__ import annotations
 
