@@ -3,10 +3,10 @@
     scripts/additions.py [SET ...] [--data FOLDER]
 
 Settles each set on a temporary server and runs `dedup sentences`. The check shares no code with dedup: it
-compares sets of three consecutive words of the whole stored texts. `fifth`: copies of which more than a fifth
-of these is new; `numbers`: copies with numbers that the original lacks; `order`: copies that add no word, but
-leave words out or move words; `wrong`: copies for which the check disagrees. If there are any, the exit code
-is 1.
+compares the grams (three consecutive words) of the whole stored texts. `fifth`: copies in which more than a
+fifth of the grams is new; `numbers`: copies with numbers that the original lacks; `order`: copies that add no
+word, but leave words out or move words; `wrong`: copies for which the check disagrees. If there are any, the
+exit code is 1.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def sets(data: Path) -> list[str]:
 
 
 def grams(text: str) -> set[tuple[str, ...]]:
-    """Return the different grams of a text: three consecutive words, or all words of a shorter text."""
+    """Return the set of grams of a text: three consecutive words, or all words of a shorter text."""
     words = re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold())
     return {tuple(words[start : start + 3]) for start in range(max(1, len(words) - 2))}
 

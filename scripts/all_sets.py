@@ -39,7 +39,7 @@ MEASURES: dict[str, Callable[[Evaluation], float | None]] = {
 }
 
 Scores = Mapping[str, Mapping[str, float | None]]
-"""Method label -> name of a measure -> value."""
+"""Values by the label of the method, and then by the name of the measure."""
 
 
 def main() -> int:

@@ -32,7 +32,7 @@ TARGETS = {
     "macosx_11_0_x86_64": "x86_64-macos.11.0",
     "macosx_11_0_arm64": "aarch64-macos.11.0",
 }
-"""Names that `zig cc` has for platforms, by the platform tag of the wheel."""
+"""Name for `zig cc` of each platform, by the platform tag of the wheel."""
 
 
 class NotCompiledError(Exception):

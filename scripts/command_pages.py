@@ -39,7 +39,7 @@ REMAKE = ".venv/bin/python scripts/command_pages.py"
 PROGRAM = "dedup"
 
 _KINDS = {"int": "a whole number", "float": "a number", "Path": "a path", "str": "text"}
-"""Words for types of values, used if the help has no name for the value."""
+"""Words for types of values; used if the help names no type."""
 
 
 def commands(group: Any, path: str = PROGRAM) -> Iterator[tuple[str, Any]]:

@@ -88,9 +88,10 @@ GRID: dict[str, Sequence[Any]] = {
 }
 """Constants of `dedup/text/damaged.py` -> values among which --folds chooses, the strictest first."""
 MOST_FALSE = {"reuters21578": 71, "reuters_web_2006_2010": 10, TEMPLATES: 312}
-"""Most false pairs by set: as many as the first edition of the rule had, which had none in other sets."""
+"""Maximum number of false pairs by set: as many as the first edition of the rule had. In other sets that
+edition had none."""
 SAME_TEXT = ("wiki_versions", "insciout_releases_a")
-"""Sets with versions or transcripts of one text, whose pairs are no false duplicates."""
+"""Sets with versions or transcripts of the same text; their pairs are no false duplicates."""
 PRINTS_AT_ONCE = 50_000
 NEAREST_JACCARD = 0.1
 

@@ -1,6 +1,7 @@
 """Run the compiled kernel on random texts, in a build that stops at any wrong access to memory.
 
-Needs gcc with sanitizers. Buffers have exactly the size that the kernel asks for, so that overruns are found.
+Needs gcc with sanitizers. Buffers have exactly the size that the kernel asks for, so that every overrun is
+found.
     python scripts/fuzz_native.py --seconds 60
 """
 

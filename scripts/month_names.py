@@ -29,8 +29,8 @@ PRESS = (
     "ne", "nl", "pa", "pl", "ps", "pt", "ro", "ru", "si", "sk", "sl", "so", "sq", "sr", "sr_Latn", "sv",
     "sw", "ta", "te", "th", "tr", "uk", "ur", "uz", "vi", "zh",
 )  # fmt: skip
-"""Languages in which a word is looked up first. A word that they do not have is looked up in all languages of
-CLDR. So `out` is October, as in Portuguese, and not August, as in Morisyen."""
+"""Languages in which a word is looked up first. Other words are looked up in all languages of CLDR. So `out`
+is October, as in Portuguese, and not August, as in Morisyen."""
 
 
 def main() -> None:

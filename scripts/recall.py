@@ -6,13 +6,13 @@ Each set of real news with silver truth (an exact join over the 5-shingles of no
 a fresh corpus on an embedded server, and settled. Then the script counts:
 
 - near: pairs with a Jaccard of at least 0.8. In one story: both articles have the same original, or two
-  similar originals that were published more than `reprint_days` apart. Apart: both are originals, so that a
-  reader of `canonical_article` sees the text twice, and not so far apart.
+  similar originals that were published more than `reprint_days` apart. Apart: neither is the case, and both
+  are originals, so that a reader of `canonical_article` sees the text twice.
 - duplicates: articles with this mark. Confirmed: duplicates with a Jaccard or containment of at least 0.5
   with their original.
-- contained: pairs with a containment of at least 0.7 and a Jaccard below 0.5. Related: contained pairs in
-  one story, or in two similar stories. With --json also `of_duplicates`: pairs that are not related, although
-  one of the two is a duplicate. A duplicate is compared with originals alone.
+- contained: pairs with a containment of at least 0.7 and a Jaccard below 0.5. Related: contained pairs in one
+  story, or in two similar stories. With --json also `of_duplicates`: pairs that are not related, and of which
+  an article is a duplicate; duplicates are compared only with originals.
 - by containment: pairs that only the containment rule relates. Confirmed: these pairs with an exact
   containment of at least 0.5.
 - pages: whole web pages, with menus and advertisements, of articles that a person has also extracted.
@@ -242,7 +242,7 @@ def compare(
         marks: rows of `exports.marks` by id; matches: rows of `exports.matches`.
         truth: rows of a silver file (`a`, `b`, `jaccard5`, `containment5`), or of the set of pages, whose
             rows have `extractor`, too.
-        articles: by id; silver files leave out articles of fewer than 20 shingles.
+        articles: articles by id; silver files leave out articles with fewer than 20 shingles.
         near: the setting `reprint_days`.
     """
     texts = {id: article.text for id, article in articles.items()}

@@ -99,7 +99,8 @@ class Variant:
 
     @property
     def scoring(self) -> tuple[object, ...]:
-        """Return a key of all that influences scores; successive variants with equal keys are scored once."""
+        """Return a key of everything that influences scores. Successive variants with equal keys are scored
+        once."""
         kept = ("common_stories", "containment_sentences", "containment_shingles")
         kinds = {f.name: f.metadata["kind"] for f in fields(Settings)}
         changes = [(n, v) for n, v in self.changes if kinds[n] == "fingerprint" or n in kept]
@@ -201,7 +202,7 @@ class Silver:
         self.overlaps = np.array([self._of(a, b) for a, b in pairs]).reshape(-1, 2)
 
     def half(self, documents: Groups) -> Flags:
-        """Return for each document whether it is in the half kept aside. No story is in both halves."""
+        """Return for each document whether it is in the half kept aside. A story is never in both halves."""
         return np.asarray(halves(self._truth, documents), np.bool_)
 
     def of(self, pairs: Pairs) -> Any:
@@ -240,7 +241,8 @@ def measure(files: tuple[Path, Path]) -> list[Found]:
 def resigned(
     prints: Prints, texts: Sequence[list[str]], titles: Sequence[list[str]], variant: Variant
 ) -> Prints:
-    """Adapt fingerprints, made with `text_min_words=1`, to the settings of a variant; return the new ones."""
+    """Adapt fingerprints made with `text_min_words=1` to the settings of a variant; return the new
+    fingerprints."""
     settings, hasher = variant.settings, Hasher()
     changed = {name for name, _ in variant.changes} & {"stop_word_length", "signature_size", "bands", "rows"}
     found: Prints = []

@@ -1,7 +1,8 @@
 """Run the tests with the marker `torture` and tabulate their reports (docs/reliability.md).
 
-Each test reports by the fixture `told` which promises it tests, on what, and with which faults. A failed test
-is a loss, because each test compares its result with an undisturbed run. Seeds are in tests and reports.
+Each test reports through the fixture `told`: the tested promises, the data, and the faults. A failed test
+counts as a loss, because each test compares its result with an undisturbed run. Seeds are in tests and
+reports.
 """
 
 from __future__ import annotations

@@ -39,9 +39,9 @@ def _words(text: str) -> frozenset[str]:
 
 
 TITLES = _words("mr mrs ms messrs dr prof rev sen sens rep reps gov govs gen lt col maj capt sgt pres atty")
-"""Titles before a name: no sentence ends between a title and the next word. Punkt would end one between an
-abbreviation and a word that often starts a sentence, as "Trump" and "Obama" do in news. Of all ends that
-Punkt found at an abbreviation in the English sets, 58 % were wrong ends such as "Mr. Trump"."""
+"""Titles before a name: no sentence ends between a title and the next word. Punkt ends a sentence between an
+abbreviation and a word that often starts a sentence, as "Trump" and "Obama" do in news. Of the ends that
+Punkt found at abbreviations in the English sets, 58 % were wrong, such as in "Mr. Trump"."""
 
 ABBREVIATIONS = (
     TITLES

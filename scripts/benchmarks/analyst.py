@@ -5,8 +5,8 @@
     scripts/benchmarks/analyst.py --url URL
 
 Loads the articles of the file into an embedded server, spread over 60 invented outlets, settles the articles
-and calls `keep_sentences`. `--url` names a corpus in which this is done already. Each query has a connection
-of its own. Prints the median seconds and the number of rows of each query, and the processor's seconds in the
+and calls `keep_sentences`. `--url` names a corpus in which this is done already. Each query has a separate
+connection. Prints the median seconds and the number of rows of each query, and the processor's seconds in the
 server, which matter on a busy machine. Queries about one story get the story with the most copies; queries
 about a week or a year get the last week or year of the corpus.
 """
@@ -40,7 +40,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "analyst.md"
 
 
 def queries() -> Iterator[tuple[str, str]]:
-    """Yield each question of the page, with the query that answers the question."""
+    """Yield each question of docs/analyst.md with its query."""
     for block in re.findall(r"^```sql\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL):
         for query in filter(str.strip, block.split(";")):
             title, _, statement = query.strip().partition("\n")
@@ -105,7 +105,7 @@ def main() -> None:
         embedded_server(Path(folder) / "server") as postgres,
         postgres.database("analyst") as url,
     ):
-        Path(folder).chmod(0o711)  # root's server runs as another user, who must get in
+        Path(folder).chmod(0o711)  # root's server runs as another user, who must enter
         Deduplicator.initialize(url)
         with Deduplicator(url) as dd:
             dd.load(news(given.file, given.outlets))

@@ -50,7 +50,7 @@ def main() -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="dedup-compare-") as folder:
             work = Path(folder)
-            work.chmod(0o711)  # root's servers run as another user, who must get in
+            work.chmod(0o711)  # root's servers run as another user, who must enter
             articles = contestants.read(options.file, options.limit)
             named = options.truth
             if options.grown:
@@ -80,7 +80,8 @@ def main() -> int:
 
 
 def _of_copies(truth: Path, copies: int, place: Path) -> Path:
-    """Write the pairs of the truth once for each copy of the articles, with the ids of `rotated.copied`."""
+    """Write the pairs of the truth for every copy of the articles, with the ids that `rotated.copied`
+    gives."""
     with gzip.open(truth, "rt", encoding="utf-8") as given, place.open("w", encoding="utf-8") as made:
         for row in map(json.loads, given):
             for end in ("", *(f"+{copy}" for copy in range(1, copies))):

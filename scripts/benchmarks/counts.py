@@ -4,9 +4,9 @@
     scripts/benchmarks/counts.py [FILE] [--articles N] [--pending N ...] [--scopes N] [--check | --write]
 
 Settles a corpus on an embedded server, loads and settles a night's articles after a checkpoint, and then
-submits new articles, duplicates, similar articles and edits, and looks articles up. With `--pending`, also
-measures a corpus in which so many loaded articles wait for the next backfill. With `--scopes`, articles have
-so many scopes in turn. Prints the mean per call.
+submits new articles, duplicates, similar articles and edits, and looks articles up. `--pending N` also
+measures a corpus in which N loaded articles wait for the next backfill. With `--scopes N`, articles belong to
+N scopes in turn. Prints the mean per call.
 
 `--check` and `--write` use invented articles, without copies of whole pages in the WAL. `--write` records the
 counts in `counts.json`; `--check` fails if a count is larger than there by more than `TOLERANCE`.
@@ -83,7 +83,8 @@ def main() -> int:
 def measure(
     url: str, owner: psycopg.Connection[Any], source: Iterator[Article], articles: int, pending: Sequence[int]
 ) -> Counts:
-    """Return the counts on a fresh corpus of `articles` from `source`, which must have some more."""
+    """Return the counts on a fresh corpus of `articles` from `source`. The source must have more articles for
+    the calls."""
     Deduplicator.initialize(url)
     database = Database(url)
     first = list(islice(source, articles))
@@ -92,7 +93,7 @@ def measure(
     night = islice(source, NIGHT * max(1, articles // 20 // NIGHT))
     store(database, night)
     backfill(database)
-    with database.session() as session:  # otherwise Postgres may report the counts of the backfill 10 s later
+    with database.session() as session:  # otherwise Postgres may report the backfill's counts 10 s later
         session.connection.execute("SELECT pg_stat_force_next_flush()")
     counts: Counts = {}
     random = Random(0)
@@ -202,7 +203,8 @@ def exceeding(found: Counts, recorded: Counts) -> list[str]:
 
 
 def changed(some: Sequence[Article], suffix: str, part: int, random: Random) -> Iterator[Article]:
-    """Yield a copy of each article with new sentences: every `part`-th, or only the first if `part` is 1."""
+    """Yield a copy of each article in which every `part`-th sentence is new; if `part` is 1, only the first
+    one."""
     for article in some:
         sentences = article.text.split(". ")
         for place in range(0, len(sentences), part if part > 1 else SENTENCES):

@@ -1,12 +1,12 @@
 """Make a corpus of any size that behaves like real news, by copies of real articles with rotated words.
 
 In copy k the letters of every long word are moved k places in the alphabet. Beyond 25 copies, the alphabet is
-also stretched (`STEPS`). Short words, capitals, punctuation and all else stay. So lengths, sentences,
+also stretched (`STEPS`). Everything else stays: short words, capitals and punctuation. So lengths, sentences,
 boilerplate and the duplicates within a copy are as in real news. Articles of two different copies share only
 runs of short words. Each article is followed by its copies, whose dates are slightly later.
 
-Real new articles would differ: here a word of copy 3 is as frequent as its original, and no two copies share
-a story.
+Real new articles would differ: here a word of copy 3 is as frequent as its original word, and no story is in
+two copies.
 """
 
 from __future__ import annotations

@@ -79,7 +79,8 @@ def main() -> int:
 
 
 def markdown(sizes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a table of the steps of each size per article, with the exponent of time between sizes."""
+    """Yield a table of each size: the costs of each step per article, and the exponent of time from size to
+    size."""
     heads = [f"{size['articles']:,}: {head}" for size in sizes for head in ("s", *MEASURES.values())]
     yield f"| step | {' | '.join(heads)} |"
     yield f"|---|{'---:|' * len(heads)}"

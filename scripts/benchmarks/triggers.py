@@ -104,7 +104,7 @@ class Cost:
 
     seconds: list[float] = field(default_factory=list)
     wal: float = 0.0
-    buffers: float | None = None  # PostgreSQL 14 does not tell at once
+    buffers: float | None = None  # PostgreSQL 14 reports them only later
     calls: float = 0.0
 
 
@@ -113,7 +113,7 @@ Costs = dict[str, dict[str, Cost]]
 
 
 class Counter:
-    """Counts what the statements of a connection use. Nobody else may use the server."""
+    """A counter of what the statements of a connection use. No other client may use the server."""
 
     def __init__(self, connection: psycopg.Connection[Any], observer: psycopg.Connection[Any]) -> None:
         self._connection, self._observer = connection, observer
@@ -274,7 +274,8 @@ def timed(connection: psycopg.Connection[Any], statement: str, values: list[Any]
 
 
 def table(found: Sequence[tuple[str, Costs]]) -> str:
-    """Return a table in Markdown: for each write a row for each server; `→` leads to costs with triggers."""
+    """Return a table in Markdown: for each write a row per server; `a → b` are costs without and with
+    triggers."""
     with_times = any(cost.seconds for _, costs in found for both in costs.values() for cost in both.values())
     heads = ["write", "PostgreSQL", *(["times as long", "ms"] if with_times else []), *COUNTS]
     rows = [heads, ["---"] * len(heads)]
@@ -291,12 +292,13 @@ def table(found: Sequence[tuple[str, Costs]]) -> str:
 
 
 def change(both: Sequence[float | None]) -> str:
-    """Return a count without and with triggers, in digits that matter; "–" if it is unknown."""
+    """Return a count without and with triggers, in its significant digits; "–" if it is unknown."""
     return " → ".join("–" if one is None else f"{one:,.0f}" if one >= 100 else f"{one:.3g}" for one in both)
 
 
 def rows(path: Path) -> list[Any]:
-    """Return a list per column: ids, texts, titles and dates of the first `ROWS` articles of a file."""
+    """Return the columns of the first `ROWS` articles of a file, each as a list: ids, texts, titles and
+    dates."""
     found = list(islice((item for item in read_articles(path) if isinstance(item, Article)), ROWS))
     if len(found) < ROWS:
         raise SystemExit(f"{path} has fewer than {ROWS:,} articles")

@@ -11,7 +11,7 @@ nitpicky = True
 nitpick_ignore_regex = [("py:.*", r"(?!dedup\b).*")]
 toc_object_entries_show_parents = "hide"
 
-# Anchors are made as where the repository is shown.
+# Headings get anchors like those on the web site of the repository.
 myst_heading_anchors = 6
 highlight_language = "none"
 
@@ -28,7 +28,7 @@ html_show_copyright = False
 
 
 def open_at_home(app: Any, _: Exception | None) -> None:
-    """Let the address of the folder open the README, which is no index.html."""
+    """Write an index.html that leads to the page of the README."""
     page = f'<!doctype html><meta http-equiv="refresh" content="0; url={root_doc}.html">\n'
     Path(app.outdir, "index.html").write_text(page, "utf-8")
 

@@ -20,10 +20,10 @@ UNTOLD = (
     *("dedup.db.", "dedup.extras.browse.", "dedup.files.rejects."),
     *("dedup.store.bookkeeping.", "dedup.store.snapshots."),
 )
-"""Packages whose classes have no entry: connections, questions of the pages, and insides of reports."""
+"""Packages with classes that get no entry: connections, questions of pages, and internal parts of reports."""
 
 BASES = ("dedup.api.OfCorpus", "dedup.api.OpenCorpus", "dedup.api.questions.Questions")
-"""Classes that have no entry, because their methods are told with the classes based on them."""
+"""Classes without an entry; their methods are in the entries of their derived classes."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Public:
         if entry.is_data and not entry.exported:
             return fields
         methods = [member for member in listed if member not in fields]
-        # Methods of an answer that have no docstring are for dedup itself.
+        # Methods of answers without a docstring are internal.
         return [*fields, *(method for method in methods if method.docstring or not entry.is_data)]
 
     def _behind(self, member: griffe.Object | griffe.Alias) -> griffe.Object:

@@ -28,7 +28,7 @@ CODE = re.compile(r"(?:\A|(?<=\n\n))((?:    .*\n|\n(?=    ))+)")
 NAMED = re.compile(r"(?<!`)`([A-Za-z_][\w.]*)`(?!`)|\b([A-Z]\w+Error)\b")
 
 Lists = dict[str, dict[str, str]]
-"""The lists of a docstring by title: texts by one name or several."""
+"""Lists of a docstring by title: a text for each name, or for several names together."""
 
 
 def sections(found: griffe.Object | None) -> tuple[str, Lists]:
@@ -42,7 +42,7 @@ def sections(found: griffe.Object | None) -> tuple[str, Lists]:
 
 
 def directive(kind: str, signature: str, options: dict[str, str], parts: Iterable[str]) -> str:
-    """Return an object of Sphinx' domain for Python, which has an anchor and is found by the search."""
+    """Return an entry of Sphinx' domain for Python, which has an anchor and which the search finds."""
     body = joined(parts)
     fence = "`" * (max(map(len, re.findall(r"`{3,}", body)), default=2) + 1)
     lines = [f"{fence}{{py:{kind}}} {signature}", *(f":{name}: {value}" for name, value in options.items())]
@@ -154,7 +154,8 @@ class Reference(Public):
         return directive(kind, f"{entry.path}{self._initial(entry)}", canonical, parts)
 
     def _initial(self, entry: Entry) -> str:
-        """Return the parameters of a class that programs make; of answers and settings, the fields do."""
+        """Return the parameters of a class that users construct; "" for answers and settings, whose fields
+        suffice."""
         is_made = entry.exported and "__init__" in entry.found.members
         if not is_made or (entry.is_data and entry.is_based_on("Answer", "Settings")):
             return ""

@@ -3,7 +3,8 @@
     .venv-docs/bin/python scripts/docs_site/stage.py [FOLDER]
 
 The pages and the files that they link to are at the same paths as in the repository, so that every link works
-in both places. The navigation is docs/README.md: paragraphs that end with a colon are sections, items pages.
+in both places. The navigation follows docs/README.md: a paragraph that ends with a colon is the title of a
+section, and the list items are its pages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A corpus behind the library's door."""
+"""A corpus that is used through the library."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from dedup.db.database import Database
 
 @pytest.fixture
 def dd(database: Database, corpus_url: str) -> Iterator[Deduplicator]:
-    """An empty corpus, opened as a user opens it."""
+    """An empty corpus, opened like a user's corpus."""
     with Deduplicator(corpus_url) as made:
         yield made

@@ -1,4 +1,5 @@
-"""`AsyncDeduplicator`: the verdicts of `Deduplicator`, an event loop that is not blocked, cancelled tasks."""
+"""`AsyncDeduplicator` gives the verdicts of `Deduplicator`, never blocks the event loop, and can be
+cancelled."""
 
 from __future__ import annotations
 
@@ -26,14 +27,14 @@ _Value = TypeVar("_Value")
 
 
 def far(first: int, count: int) -> list[int]:
-    """Return sentences that other articles do not have."""
+    """Return the numbers of sentences that no other article has."""
     return list(window(100 + first, count, ring=1_000_000))
 
 
 def in_corpus(
     url: str, work: Callable[[AsyncDeduplicator], Awaitable[_Value]], timeouts: Timeouts | None = None
 ) -> _Value:
-    """Run a coroutine with an open door."""
+    """Run a coroutine with an open `AsyncDeduplicator`."""
 
     async def program() -> _Value:
         async with AsyncDeduplicator(url, timeouts=timeouts) as dd:
@@ -44,14 +45,14 @@ def in_corpus(
 
 @contextmanager
 def settle_lock(url: str) -> Iterator[psycopg.Connection]:
-    """Someone who settles, and does not come to an end."""
+    """Hold the settle lock during the block, like a run that does not end."""
     with psycopg.connect(url) as connection:
         connection.execute("SELECT dedup.settle_lock()")
         yield connection
 
 
 def at_work(database: Database) -> list[str]:
-    """Return state and query of other sessions of this database that are in a transaction or statement."""
+    """Return state and query of dedup's other sessions that are in a transaction or statement."""
     with database.transaction() as cursor:
         rows = cursor.execute(
             "SELECT state || ': ' || query FROM pg_stat_activity WHERE datname = current_database()"
@@ -71,7 +72,7 @@ def waiting(database: Database) -> int:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition; the event loop goes on."""
+    """Wait for a condition without blocking the event loop."""
     await asyncio.to_thread(wait_until, condition)
 
 
@@ -163,7 +164,8 @@ def test_questions(database: Database, corpus_url: str) -> None:
 
 
 class Heartbeat:
-    """A task that looks at the clock as often as it can; `longest` is how long it was kept from it."""
+    """A task that returns to the event loop as often as it can; `longest` is the longest gap between two
+    turns, in seconds."""
 
     def __init__(self) -> None:
         self.longest = 0.0
@@ -182,7 +184,7 @@ class Heartbeat:
         before = time.thread_time()
         while True:
             await asyncio.sleep(0)
-            now = time.thread_time()  # time of this thread only; other programs on the machine do not count
+            now = time.thread_time()  # processor time of this thread, so that a busy machine does not matter
             self.longest = max(self.longest, now - before)
             before = now
 
@@ -190,7 +192,7 @@ class Heartbeat:
 def test_the_event_loop_goes_on_while_someone_holds_the_settle_lock(
     database: Database, corpus_url: str
 ) -> None:
-    """The heart beats a thousand times between the beginning of a wait and its end, however long it takes."""
+    """The event loop makes a thousand turns while submits wait for the lock."""
 
     async def work(dd: AsyncDeduplicator) -> None:
         await dd.submit(ARTICLES[0])
@@ -225,7 +227,7 @@ def test_who_does_not_get_the_settle_lock_in_time_is_told_pending(
 def test_submitting_keeps_the_event_loop_no_longer_than_reading_a_text(
     database: Database, corpus_url: str
 ) -> None:
-    # Reading a long text, or comparing with hundreds of articles, would take tens of milliseconds.
+    # Reading a long text or comparing hundreds of articles in the event loop would take tens of ms.
     family = [article(f"f{i:03}", [*window(0, 6), *far(1_000 + 9 * i, 9)], i) for i in range(150)]
     load(database, *family)
     backfill(database, workers=0)
@@ -247,11 +249,11 @@ def test_submitting_keeps_the_event_loop_no_longer_than_reading_a_text(
         return heart.longest, long
 
     longest, long = in_corpus(corpus_url, work)
-    assert long > 0.02, "the long text is not long enough to tell"
+    assert long > 0.02, "the text must be long enough for a measurable time"
     assert longest < long / 2
 
 
-# Cancelled tasks.
+# Cancelled tasks
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["new", "edited"])
@@ -309,11 +311,11 @@ def test_a_submit_of_many_that_is_cancelled_cancels_those_in_hand(
     assert 1 < len(answer(database).marks) <= 1 + THREADS
 
 
-# Errors.
+# Errors
 
 
 def test_the_server_goes_away_and_comes_back(database: Database, corpus_url: str) -> None:
-    """A submit notices, before it sends an article, that its session has ended, and takes another."""
+    """A submit notices that its session has ended before it sends an article, and takes another session."""
 
     async def work(dd: AsyncDeduplicator) -> None:
         await dd.submit(ARTICLES[0])

@@ -1,4 +1,4 @@
-"""docs/changes.md: its commands work, and its program keeps the marks of the table in a file."""
+"""The commands of docs/changes.md work, and its program keeps a copy of all marks in a file."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_program_of_the_page_keeps_what_the_table_holds(kept: Database, tmp_
     dd.delete("a0")
     dd.submit(article("a9", window(2, 6), 9))
     keeps()
-    with Operation(kept.url) as owner:  # another history: it reads all marks again
+    with Operation(kept.url) as owner:  # a new journal makes the program read all marks again
         owner.stop_journal()
         dd.delete("a9")
         owner.start_journal()

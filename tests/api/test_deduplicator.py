@@ -1,4 +1,4 @@
-"""The library's door: everything a user may ask of a corpus, and how the answers look."""
+"""`Deduplicator`: every question that a user may ask a corpus, and the form of the answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEWS = [
     article("c", window(2, 6), 120, publication="Courier"),
     article("x", range(800, 820, 4), 30),
 ]
-"""b is a duplicate of a, c is similar to it, x is another matter."""
+"""Articles: b is a duplicate of a, c is similar to a, and x is unrelated."""
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_stories_come_with_the_most_copied_first(settled: Deduplicator) -> None:
     assert (second.id, second.copies, second.copied_by, second.title) == (
         "a",
         1,
-        (),  # that of the first is known to the day only
+        (),  # the date of the first article is a day without a time
         "Harbour closed",
     )
     assert [story.id for story in settled.stories(1)] == ["x"]
@@ -164,7 +164,7 @@ def test_a_report_is_true_whatever_is_raised(dd: Deduplicator, monkeypatch: pyte
     report = LoadReport()
     with pytest.raises(RuntimeError, match="the source broke"):
         dd.load(broken(), report=report)
-    assert report.new == sum(1 for _ in dd.marks()) == 3  # the articles before the error are stored
+    assert report.new == sum(1 for _ in dd.marks()) == 3  # articles before the error are stored
 
 
 def test_pins_common_sentences_and_settings_are_at_the_door(settled: Deduplicator) -> None:

@@ -1,4 +1,4 @@
-"""A Deduplicator in forked children, in many threads and in asyncio: no hang, no shared connection."""
+"""A `Deduplicator` in forked children, threads and asyncio never hangs, and shares no connection."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _submit(given: Article) -> tuple[int, int, Verdict]:
 
 @contextmanager
 def warm(url: str) -> Iterator[Deduplicator]:
-    """A Deduplicator that has been used, so that it has connections and a rulebook to inherit."""
+    """Yield a `Deduplicator` that was used, so that forked children inherit its connections and rules."""
     with Deduplicator(url) as dd:
         dd.submit(article("before", window(3, 6), -10))
         yield dd
@@ -62,7 +62,7 @@ def test_a_pool_of_four_forked_children_has_right_verdicts_on_connections_of_its
         everything = [pid for pids in used.values() for pid in pids] + [own]
         assert len(everything) == len(set(everything)), "two processes used one connection"
         assert all(verdict.status != "pending" for _, _, verdict in found)
-        # The parent's connection lives, though children that had inherited it have ended.
+        # Children inherited the parent's connection and ended, but the connection still works.
         pool.close()
         pool.join()
         assert backends(_in_children)[0] == own
@@ -98,7 +98,7 @@ def test_a_fork_while_other_threads_hold_connections_does_not_hang(
     with warm(corpus_url) as dd, ThreadPoolExecutor(MAX_CONNECTIONS) as threads:
         held = [threads.submit(hold) for _ in range(MAX_CONNECTIONS)]
         try:
-            ready.wait(SECONDS)  # all connections are taken
+            ready.wait(SECONDS)  # wait until all connections are taken
             child = fork.Process(target=_found_or_not, args=(dd, "before"), daemon=True)
             child.start()
             child.join(SECONDS)

@@ -1,4 +1,4 @@
-"""The API reference: its examples work, and public classes describe their fields in their docstrings."""
+"""The API reference: its examples work, and docstrings of public classes describe the fields."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ CLASSES = (
     *(Deduplicator, of_settings.CorpusSettings, of_settings.PairPins, of_settings.CommonSentences),
     *(attachments.Attachments, credits.Credits, corrections.Corrections, Operation),
 )
-"""Classes with an example of every public method."""
+"""Classes that need an example of every public method."""
 
 ASYNC = ("AsyncDeduplicator.submit", "AsyncDeduplicator.submit_many")
-"""Methods that differ from the methods of `Deduplicator`."""
+"""Methods with their own examples, because they differ from the methods of `Deduplicator`."""
 
 
 def public(found: type[Any]) -> Iterator[str]:
@@ -55,7 +55,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def exported(module: str) -> list[str]:
-    """Return the public names of a module, which need not be importable without Spark."""
+    """Return the public names of a module. Modules for Spark are read as text, and need no Spark."""
     if not module.startswith("dedup.spark"):
         return list(import_module(module).__all__)
     file = ROOT.joinpath(*module.split("."))
@@ -69,10 +69,10 @@ def test_every_public_name_is_in_the_reference(pages: dict[str, str]) -> None:
         file.relative_to(ROOT) for glob in ("[a-z]*.py", "spark/*.py") for file in (ROOT / "dedup").glob(glob)
     ]
     modules = {".".join(file.with_suffix("").parts).removesuffix(".__init__") for file in files}
-    modules -= {"dedup.tables"}  # the comments of the database describe its names
+    modules -= {"dedup.tables"}  # the comments of the database describe these names
     wanted = {f"{module}.{name}" for module in ("dedup", *modules) for name in exported(module)}
     told = set(re.findall(r"^`+\{py:\w+\} ([\w.]+)", "\n".join(pages.values()), re.MULTILINE))
-    # The page of errors has `dedup.DedupError`, which is the same class. Functions of `figures` have entries.
+    # `dedup.DedupError` is the same class, and the functions of `figures` have their own entries.
     assert wanted - told == {"dedup.errors.DedupError", "dedup.frames.figures"}
     assert "dedup.frames.figures.copying" in told
     assert [name for name in wanted & told if f"<{name}>" not in pages["index"]] == []
@@ -117,7 +117,8 @@ def test_the_examples_work(server: Server, tmp_path: Path, monkeypatch: pytest.M
 
 
 def classes() -> Iterator[tuple[ast.ClassDef, list[str]]]:
-    """Yield the classes of answers and of public names, without pages, with the lines of the file."""
+    """Yield each class of an answer and each public class, except of the pages, with the lines of its
+    file."""
     package = Path(dedup.__file__).parent
     for file in package.rglob("*.py"):
         text = file.read_text("utf-8")
@@ -129,14 +130,14 @@ def classes() -> Iterator[tuple[ast.ClassDef, list[str]]]:
 
 
 def test_public_classes_describe_their_fields_in_the_docstring() -> None:
-    """A comment beside a field is shown neither by `help` nor by the reference."""
+    """The fields must be in the docstring: `help` and the reference do not show comments beside fields."""
     wrong, seen = [], 0
     for found, lines in classes():
         fields = [node for node in found.body if isinstance(node, ast.AnnAssign)]
         listed = (ast.get_docstring(found) or "").partition("Attributes:\n")[2]
         told = {name for names in TOLD.findall(listed) for name in names.split(", ")}
         wrong += [f"{found.name}.{name}" for name in told - {ast.unparse(node.target) for node in fields}]
-        # Settings describe themselves by the arguments of `_setting`.
+        # The arguments of `_setting` describe the fields of settings.
         if fields and found.name != Settings.__name__:
             seen += 1
             beside = lines[fields[0].lineno - 2 : fields[-1].end_lineno]

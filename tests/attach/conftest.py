@@ -1,4 +1,4 @@
-"""Give tests an owner of attached tables, in the database that the tests share."""
+"""Fixtures: an owner of attached tables in the shared database, and a database to copy."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def owner(database: Database) -> Iterator[Owner]:
 
 @pytest.fixture(scope="module")
 def template(server: Server) -> str:
-    """The name of a database to be copied for each test."""
+    """The name of a database that each test copies."""
     return make_template(server)

@@ -1,6 +1,6 @@
-"""A corpus in a separate database whose attached tables an owner takes apart, and checks of the outcome.
+"""Helpers for owners that alter or drop attached tables in separate databases, and checks of the outcome.
 
-Owners drop things with CASCADE here: in the database that tests share, that could reach the tests after them.
+Such owners use DROP ... CASCADE, which in the shared database could harm later tests.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TEMPLATE = "dedup_owners_template"
 
 @cache
 def make_template(server: Server) -> str:
-    """A database with the schema, of which each test takes a copy; returns its name on the server."""
+    """Make a database with the schema, for tests to copy; return its name on the server."""
     url = server.create(TEMPLATE)
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {SCHEMA}".encode())
@@ -40,7 +40,7 @@ def make_template(server: Server) -> str:
 
 @contextmanager
 def copied(server: Server, template: str, name: str = "dedup_owners") -> Iterator[Database]:
-    """An empty corpus that the test may ruin."""
+    """Yield an empty corpus that the test may damage."""
     database = Database(server.create(name, template))
     try:
         yield database
@@ -50,7 +50,7 @@ def copied(server: Server, template: str, name: str = "dedup_owners") -> Iterato
 
 
 def connect(database: Database) -> Owner:
-    """The owner of the tables, in the schema that is theirs."""
+    """Return a connection of the owner; its search path begins with the schema of the tables."""
     connection = psycopg.connect(database.url, autocommit=True)
     connection.execute(f"SET search_path = {SCHEMA}, public".encode())
     return connection
@@ -62,7 +62,7 @@ def rows(owner: Owner, query: str) -> list[tuple[Any, ...]]:
 
 
 def columns(owner: Owner, table: str) -> list[str]:
-    """The columns of a table."""
+    """Return the columns of a table."""
     return [
         row[0]
         for row in owner.execute(
@@ -74,7 +74,7 @@ def columns(owner: Owner, table: str) -> list[str]:
 
 
 def triggers(owner: Owner, table: str) -> list[str]:
-    """The triggers of a table that call a function of dedup."""
+    """Return the triggers of a table that call a function of dedup."""
     return [
         row[0]
         for row in owner.execute(
@@ -86,7 +86,7 @@ def triggers(owner: Owner, table: str) -> list[str]:
 
 
 def _moment(given: Any) -> datetime | None:
-    """A value of a column of dates or times as the publication time of an article."""
+    """Return a value of a date or time column as an article's publication time."""
     if given is None:
         return None
     if not isinstance(given, datetime):
@@ -106,12 +106,12 @@ def assert_followed(
     where: str = "true",
     marked: bool = True,
 ) -> Answer:
-    """Check that the articles are the rows, that all marks are the oracle's, and that every check agrees.
+    """Check that the articles equal the rows, that all marks equal the oracle's, and that no check fails.
 
     Args:
-        columns: field of an article to column, as the table is now.
-        table: if it is no longer named as what is attached.
-        marked: whether it has columns of marks.
+        columns: present column of each field of an article.
+        table: present name of the table, if it was renamed.
+        marked: whether the table has mark columns.
     """
     fields = ("text", "title", "publication", "language", "published_at")
     place = sql.SQL(table or name)
@@ -142,7 +142,9 @@ def assert_followed(
     assert {row[0]: row[1:] for row in stored} == {row[0]: (*row[1:5], _moment(row[5])) for row in wanted}
     assert len(stored) == len(wanted)
     count = "SELECT count(*) FROM dedup.article WHERE starts_with(source_id, %s)"
-    assert owner.execute(count, [f"{name}/"]).fetchone() == (len(wanted),), "articles without a text"
+    assert owner.execute(count, [f"{name}/"]).fetchone() == (len(wanted),), (
+        "articles and their texts have equal numbers"
+    )
     found = assert_right(database)
     shown = owner.execute(
         sql.SQL("SELECT {} || {}::text, status, original_source_id, score FROM dedup.{}").format(
@@ -168,10 +170,10 @@ def assert_mark_columns(
     key: str = "id",
     where: str = "true",
 ) -> None:
-    """The columns of marks are these marks: of rows that are no articles they are null.
+    """Check that the mark columns hold these marks. In rows that are no articles they must be null.
 
     Args:
-        marks: status, source_id of the original and score of each article of the table.
+        marks: status, source_id of the original, and score, by source_id.
     """
     written = owner.execute(
         sql.SQL(
@@ -194,7 +196,7 @@ def assert_mark_columns(
 
 
 def dumped(database: Database, schema: str | None = SCHEMA) -> str:
-    """A schema, or the whole database, as pg_dump writes it, without the key that each dump invents."""
+    """Return a schema, or the whole database, as pg_dump writes it, without the random key of each dump."""
     chosen = () if schema is None else ("-n", schema)
     printed = run(program("pg_dump"), "-s", *chosen, "-d", database.url)
     return "\n".join(line for line in printed.splitlines() if "restrict " not in line)

@@ -1,7 +1,7 @@
-"""Trials of the recipes of docs/recipes.md, on a fresh database with the tables of a program.
+"""Helpers that try the recipes of docs/recipes.md, on a fresh database with the tables of a program.
 
 The tables in the tests have the columns, keys, defaults and indexes that the programs publish, as far as they
-matter to a recipe. The statements are those that the programs send.
+matter to a recipe. The tests send the statements that the programs send.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RECIPES = {
     name: re.findall(r"^```(\w+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     for name, text in re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
 }
-"""Language and text of the three blocks of each recipe: how to start, hide copies, and stop."""
+"""The three blocks of each recipe, each with its language: start, hide copies, and stop."""
 
 ADDED = "arrived", "reader"
 """Columns that a recipe adds to a table, and drops at the end."""
@@ -44,11 +44,11 @@ TABLES = (
 
 @dataclass
 class Trial:
-    """A person who types a recipe as it stands, and the program, which works meanwhile.
+    """A person types a recipe word for word, while the program works.
 
     Attributes:
         fresh: the schema of the database before the first command.
-        attached: the arguments of each `dedup attach` that was typed.
+        attached: the arguments of each typed `dedup attach`.
     """
 
     recipe: str
@@ -61,11 +61,11 @@ class Trial:
         assert main.run(list(words)) == 0, words
 
     def settle(self) -> None:
-        """Do the worker's work in this process."""
+        """Settle once, like a worker."""
         settle(self.database)
 
     def start(self, user: str = "alice") -> None:
-        """Type the commands. FreshRSS has tables for each user, so its commands name one."""
+        """Type the commands that start the recipe; they name a user, if each user has separate tables."""
         (_, commands), *_ = RECIPES[self.recipe]
         for line in commands.replace("alice", user).splitlines():
             self._type(line, user)
@@ -75,7 +75,7 @@ class Trial:
         self.owner.execute(RECIPES[self.recipe][1][1].replace("alice", user).encode())
 
     def condition(self) -> str:
-        """Return the condition that leaves out copies from the source that the recipe shows."""
+        """Return the recipe's condition that leaves out copies."""
         shown = RECIPES[self.recipe][1][1]
         if raw := re.search(r'RawSQL\("""(.*)"""', shown, re.DOTALL):
             return f"NOT id IN ({raw[1]})"
@@ -101,7 +101,7 @@ class Trial:
                 pytest.fail(f"nobody can type {line}")
 
     def put(self, query: str, **values: Any) -> Any:
-        """Send a statement of the program; return the first column of its first row, if there is one."""
+        """Send a statement of the program. Return the first column of its first row; None without a row."""
         found = self.owner.execute(query.encode(), values or None)
         row = found.fetchone() if found.description else None
         return row and row[0]
@@ -114,7 +114,7 @@ class Trial:
         return [rows(self.owner, marked.format(words[0])) for words in self.attached]
 
     def assert_as_fresh(self) -> None:
-        """Check that every mark equals the mark in a corpus that is made now."""
+        """Check that every mark equals the mark in a new corpus."""
         kept = self.marks()
         for words in self.attached:
             self.dedup("detach", words[0], "--yes")
@@ -125,7 +125,7 @@ class Trial:
         self.dedup("status", "--check")
 
     def stop(self, user: str = "alice") -> None:
-        """Type the end of the recipe; check that the tables and their rows are as before."""
+        """Type the commands that end the recipe. Check that tables and rows are as before the recipe."""
         *_, (_, commands) = RECIPES[self.recipe]
         held = self._held()
         for line in commands.replace("alice", user).splitlines():
@@ -146,10 +146,10 @@ Begin = Callable[[str, str], Trial]
 def begin(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
     """Return a function that begins the trial of a recipe, with the tables of its program.
 
-    The program's role owns its database, as programs tell their users to make it, and has no other right.
+    As the programs' manuals advise, the program's role owns the database and has no other right.
     """
     pytest.importorskip("trafilatura")
-    role = f"dedup_recipe_{os.getpid()}"  # also the name that the server gives the database
+    role = f"dedup_recipe_{os.getpid()}"  # the server gives the database the same name
     name = sql.Identifier(role)
     with ExitStack() as stack:
 
@@ -172,7 +172,7 @@ def begin(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
 
 
 def page(story: int, look: str = "feed") -> str:
-    """Return a story as a feed has it, or with the markup of a site, which adds a sentence."""
+    """Return a story as a feed has it; or as a web site has it, with other markup and one more sentence."""
     parts = [sentence(code(100 * story + i)) for i in range(6)]
     if look == "feed":
         return "".join(f"<p>{part}</p>\n" for part in parts)

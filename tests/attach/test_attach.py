@@ -34,7 +34,7 @@ pytestmark = pytest.mark.timeout(120)
 
 
 def outbox(database: Database) -> list[str | None]:
-    """The notes that wait."""
+    """Return the waiting notes; None for a note about the whole table."""
     with database.transaction() as cursor:
         found = cursor.execute("SELECT source_ids, amount FROM dedup.outbox ORDER BY id").fetchall()
     assert [row[1] for row in found] == [len(row[0] or [None]) for row in found]
@@ -86,7 +86,7 @@ def test_own_articles_and_several_tables_are_compared_with_each_other(
         "news/1": "duplicate:own",
         "wire/1": "duplicate:own",
     }
-    # An original that is not in the table has no key there; its source_id names it.
+    # The original is not in the table, so it has no key there; the view names its source_id.
     query = "SELECT id, duplicate_of, original_source_id FROM dedup.news_marks"
     assert rows(owner, query) == [(1, None, "own")]
     verdict = deduplicator(database).submit(article("late", window(0, 6), 9))
@@ -147,7 +147,7 @@ def test_a_change_is_noted_and_followed(
 
 
 class AttachProgress:
-    """Notes how far work was at each step."""
+    """A progress that records its stages and steps."""
 
     def __init__(self) -> None:
         self.stages: list[str] = []
@@ -164,7 +164,7 @@ class AttachProgress:
 
 @pytest.mark.long("dedup", "migrations")
 def test_progress_never_says_more_than_all(database: Database, owner: Owner) -> None:
-    """Attaching notes the table as a whole; the first reading turns this note into a note for each row."""
+    """Attaching notes the whole table once; the first reading replaces this note by a note per row."""
     news(owner)
     owner.execute("INSERT INTO news (id, body) SELECT n, 'words' FROM generate_series(1, 4000) n")
     attach(database)
@@ -210,7 +210,7 @@ def test_a_row_that_the_condition_does_not_hold_for_is_no_article(database: Data
 def test_a_text_that_changes_while_it_is_read_leaves_no_fingerprint_of_another(
     database: Database, owner: Owner
 ) -> None:
-    """A, B and A again: a text that is read between two notes must stand for neither."""
+    """The text changes from A to B and back to A. No fingerprint is made of a text with unread changes."""
     news(owner)
     put(owner, 1, window(0, 6), 0)
     attach(database)
@@ -390,7 +390,8 @@ def test_a_partitioned_table(database: Database, owner: Owner) -> None:
     for i, (where, minute) in enumerate([("news", 0), ("early", 1), ("late", 6)]):
         owner.execute(insert.format(where).encode(), [i, at(minute), text(window(i, 6))])
     assert len(right(database).marks) == 3
-    owner.execute("UPDATE news SET day = day + interval '1 hour' WHERE id = 0")  # changes the partition
+    # This moves the row to another partition.
+    owner.execute("UPDATE news SET day = day + interval '1 hour' WHERE id = 0")
     owner.execute("UPDATE late SET body = %s WHERE id = 2", [text(window(0, 6))])
     found = right(database)
     assert len(found.marks) == 3
@@ -628,7 +629,7 @@ def test_mark_columns_follow_and_are_not_written_for_nothing(database: Database,
     assert settle(database).written_back == 2
     stored = "SELECT id, dedup_status, dedup_duplicate_of, dedup_score FROM news ORDER BY id"
     assert rows(owner, stored) == [(1, "unique", None, None), (2, "duplicate", 1, 1.0)]
-    assert outbox(database) == []  # writing marks notes no change
+    assert outbox(database) == []  # triggers do not note the writing of marks
     put(owner, 3, window(7, 6), 2)
     owner.execute("UPDATE news SET lang = 'en' WHERE id = 3")
     assert settle(database).written_back == 1
@@ -636,7 +637,7 @@ def test_mark_columns_follow_and_are_not_written_for_nothing(database: Database,
         owner.execute("UPDATE news SET clicks = 1 WHERE id = 2")
         with psycopg.connect(database.url, autocommit=True) as other:
             other.execute(f"DELETE FROM {SCHEMA}.news WHERE id = 1".encode())
-        assert settle(database).written_back == 0  # the row is held: nobody waits
+        assert settle(database).written_back == 0  # the row is locked; the backfill skips it
     assert settle(database).written_back == 1
     assert rows(owner, stored) == [(2, "unique", None, None), (3, "unique", None, None)]
     owner.execute("UPDATE news SET lang = 'de' WHERE id = 3")
@@ -673,7 +674,7 @@ def test_triggers_fire_in_replica_mode_and_pin_their_search_path(database: Datab
 
 
 def test_no_trigger_notifies(database: Database, owner: Owner) -> None:
-    """NOTIFY makes Postgres commit transactions one after another, so all writers would wait in a queue."""
+    """NOTIFY would make Postgres commit one transaction after another, so that all writers would wait."""
     news(owner)
     attach(database)
     with psycopg.connect(database.url, autocommit=True) as listener:

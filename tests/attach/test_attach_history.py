@@ -1,4 +1,4 @@
-"""Random histories of attached tables by plain SQL, and the marks of a fresh corpus at every end."""
+"""Random histories of SQL on attached tables; each ends with the marks of a fresh corpus."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def some_text(rng: random.Random) -> str:
 
 
 def change(owner: Owner, rng: random.Random, key: int) -> None:
-    """Run a random statement of the owner, and perhaps undo it."""
+    """Run a random statement of the owner, and sometimes roll it back."""
     name = sql.Identifier(rng.choice(["news", "wire"]))
     choices: list[tuple[str, list[Any]]] = [
         (
@@ -59,7 +59,7 @@ def change(owner: Owner, rng: random.Random, key: int) -> None:
 
 
 def assert_columns_equal_the_view(owner: Owner, name: str) -> None:
-    """Check that the table has the marks of the view."""
+    """Check that the mark columns of the table equal its view of marks."""
     different = owner.execute(
         sql.SQL(
             "SELECT n.id FROM {} n JOIN dedup.{} m USING (id)"
@@ -153,7 +153,7 @@ def busy(
 
 
 def lively(server: Server, rows: list[tuple[Any, ...]], edits: int, seed: int, workers: int) -> None:
-    """A table is attached, and its owner edits, deletes, dates and adds while two programs settle."""
+    """Attach a table; while two programs settle, the owner edits, deletes, dates and adds rows."""
     rng = random.Random(seed)
     url = server.create(f"dedup_lively_{len(rows)}")
     Deduplicator.initialize(url)

@@ -1,4 +1,4 @@
-"""Attached tables beside roles, restores, prepared transactions and the end of a corpus."""
+"""Attached tables beside roles, restores, prepared transactions and `uninstall`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["granted", "names", "target"]
 
 @pytest.fixture
 def bare(server: Server) -> Iterator[Database]:
-    """A corpus in a separate database with a table of news beside it, which a test may take apart."""
+    """A corpus and a table of news in a separate database, which a test may damage."""
     name = "dedup_taken_apart"
     made = Database(server.create(name))
     opening.initialize(made)
@@ -48,7 +48,7 @@ def bare(server: Server) -> Iterator[Database]:
 
 
 def marked(url: str) -> list[tuple[Any, ...]]:
-    """Return the keys and marks in the table's own columns."""
+    """Return the keys and the mark columns of the table."""
     with psycopg.connect(url) as connection:
         return connection.execute(
             "SELECT id, dedup_status, dedup_duplicate_of FROM newsroom.news ORDER BY id"
@@ -155,7 +155,7 @@ def test_a_restored_corpus_goes_on_with_its_attached_table(
 
 @contextmanager
 def own_server(setting: str, value: str) -> Iterator[str]:
-    """An embedded server with a setting that needs a restart."""
+    """Start an embedded server with a setting that takes effect after a restart."""
     home = Path(tempfile.mkdtemp(prefix="dedup-test-"))
     home.chmod(0o711)
     try:
@@ -172,7 +172,7 @@ def own_server(setting: str, value: str) -> Iterator[str]:
 
 @pytest.mark.long("dedup", "migrations")
 def test_a_transaction_that_changed_the_table_can_be_prepared() -> None:
-    """Triggers do not notify where prepared transactions are on: Postgres would refuse NOTIFY there."""
+    """Postgres cannot prepare a transaction that has sent NOTIFY, so the triggers send none."""
     with own_server("max_prepared_transactions", "5") as url, closing(Database(url)) as database:
         opening.initialize(database)
         with psycopg.connect(url, autocommit=True) as connection:

@@ -1,4 +1,4 @@
-"""Base tables: outlets that are looked up by a key, and tables that an attached view reads."""
+"""Base tables: outlets that a key names, and tables that an attached view reads."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ READ = {
     "listed": "SELECT 'listed/' || id, body, headline, outlet FROM listed",
     "topical": "SELECT 'topical/' || id, body, NULL, outlet FROM topical",
 }
-"""Articles of each attachment, in plain SQL."""
+"""Query for the articles of each attachment, in plain SQL."""
 
 
 def make(owner: Owner) -> None:
@@ -105,7 +105,7 @@ def read(owner: Owner, *names: str) -> set[tuple[Any, ...]]:
 
 
 def assert_followed(database: Database, owner: Owner, *names: str) -> Answer:
-    """Check the articles against the rows, and the marks against a fresh corpus."""
+    """Check that the articles equal the rows, and that the marks are the marks of a fresh corpus."""
     found = right(database)
     assert stored(owner) == read(owner, *names)
     dd = deduplicator(database)
@@ -139,11 +139,12 @@ CHANGES = [
 SETTLE = ("", 0, 0)
 STEP = st.tuples(st.sampled_from(CHANGES), st.integers(0, 5), st.integers(0, 5)) | st.just(SETTLE)
 EACH = [step for place, change in enumerate(CHANGES) for step in ((change, 1 + place % 2, place % 3), SETTLE)]
-"""A history in which each change alone must be seen."""
+"""A history with a backfill after each change, so that no change can hide another."""
 
 
 def run(database: Database, owner: Owner, step: tuple[str, int, int]) -> None:
-    """Run a statement, and undo it if it has certain numbers; or settle, and check the articles."""
+    """Run a statement, or settle and check the articles. A statement with the numbers 5 and 5 is rolled
+    back."""
     if step == SETTLE:
         settle(database)
         assert stored(owner) == read(owner, *READ)
@@ -171,7 +172,7 @@ def test_any_history_of_base_tables_ends_with_the_articles_of_a_fresh_corpus(
     def check(steps: list[tuple[str, int, int]]) -> None:
         owner.execute("TRUNCATE groups, feeds, entries, topics")
         fill(owner)
-        settle(database)  # after TRUNCATE all rows are compared, which would hide a change without a note
+        settle(database)  # TRUNCATE makes the backfill compare all rows, which would hide missing notes
         for step in steps:
             run(database, owner, step)
         assert_followed(database, owner, *READ)
@@ -236,7 +237,7 @@ def test_a_flood_of_changes_that_name_no_rows_is_compared_now_and_then(
         compared.append(True)
         return comparing.compare(*args, **options)
 
-    monkeypatch.setattr(sync, "COMPARED_SHARE", 1e-9)  # the longest pause
+    monkeypatch.setattr(sync, "COMPARED_SHARE", 1e-9)  # makes the pause as long as possible
     monkeypatch.setattr(sync, "compare", compare)
     owner.execute("UPDATE dedup.attachment SET rests_until = NULL")
 
@@ -311,7 +312,7 @@ def test_ddl_of_a_base_table_ends_in_the_right_articles_or_a_named_problem(
             assert_followed(database, owner, "entries")
             return
         assert any(problem in line for line in settle(database).problems)
-        assert stored(owner) == before, "left alone"
+        assert stored(owner) == before, "a drifted table is not read"
         if case == "another table":
             owner.execute("INSERT INTO feeds SELECT * FROM former")
         dd = deduplicator(database)
@@ -396,7 +397,7 @@ def test_detach_leaves_no_trace_and_remap_can_stop_watching(database: Database, 
     dd.attachments.remap("listed", watch=[])
     dd.attachments.remap("entries", columns={"publication": "headline"})
     assert rows(owner, "SELECT count(*) FROM dedup.outbox WHERE base IS NOT NULL") == [(0,)]
-    assert dumped(database).count("CREATE TRIGGER") == 4, "triggers of the attached table itself"
+    assert dumped(database).count("CREATE TRIGGER") == 4, "only the triggers of the attached table remain"
     right(database)
     dd.attachments.remap("entries", columns={"publication": "feed_id=feeds.title"})
     assert [base.as_dict()["table"] for base in dd.attachments.list()[0].bases] == [f"{SCHEMA}.feeds"]
@@ -466,7 +467,7 @@ MINE, OTHER = (f"dedup_{kind}_{os.getpid()}" for kind in ("keys_mine", "keys_oth
 
 @pytest.fixture
 def theirs(server: Server, template: str) -> Iterator[Database]:
-    """A corpus in a separate database, with two owners of tables who are not trusted."""
+    """A corpus in a separate database, with two untrusted owners of tables."""
     with copied(server, template, "dedup_keys") as made, psycopg.connect(made.url, autocommit=True) as root:
         for role in (MINE, OTHER):
             root.execute(f"CREATE ROLE {role} LOGIN".encode())
@@ -514,7 +515,7 @@ def test_code_of_another_owner_of_a_base_table_runs_with_no_rights_of_the_attach
         root.execute("UPDATE feeds SET title = 'Courier' WHERE id = 0")
         root.execute("DELETE FROM feeds WHERE id = 1")
         settle(theirs)
-        assert stored(root) == read(root, "entries", "listed"), "in sessions of the owner"
+        assert stored(root) == read(root, "entries", "listed"), "sessions of the owner read the tables"
         before = stored(root)
         root.execute("DROP VIEW listed")
         root.execute(f"ALTER TABLE feeds OWNER TO {OTHER}".encode())

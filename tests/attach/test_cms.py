@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timeout(120)
 
 
 def markup(start: int, length: int = 6, look: str = "plain") -> str:
-    """A body as an editor of web pages leaves it."""
+    """Return a body as a web editor writes it."""
     parts = [sentence(code) for code in window(start, length)]
     if look == "plain":
         return "".join(f"<p>{part}</p>\n" for part in parts)
@@ -61,10 +61,10 @@ def test_bodies_with_markup_are_compared_as_their_articles(database: Database, o
     }
     assert one(owner, "SELECT min(title) || max(title) FROM dedup.article") == "A&B winA&B win"
     owner.execute("UPDATE news SET body = body || '<p></p>', headline = '<b>C</b>' WHERE id = 0")
-    assert right(database).status() == found, "other tags, the same words"
+    assert right(database).status() == found, "other tags with the same words change no mark"
     assert one(owner, "SELECT title FROM dedup.article WHERE source_id = 'news/0'") == "C"
     dd = deduplicator(database)
-    assert dd.attachments.sync() == 0, "a title is compared as it is kept"
+    assert dd.attachments.sync() == 0, "titles are compared without markup, as they are stored"
     assert dd.verify().differences == []
 
 
@@ -206,9 +206,9 @@ def test_changes_of_a_view_are_found_by_their_time_and_deletions_by_a_full_look(
     right(database)
     write(owner, 1, 9)
     write(owner, 3, 0)
-    owner.execute("UPDATE posts SET headline = 'unseen' WHERE id = 0")  # by hand: nobody says when
+    owner.execute("UPDATE posts SET headline = 'unseen' WHERE id = 0")  # `updated_at` stays unchanged
     owner.execute("UPDATE posts SET status = 'draft' WHERE id = 2")
-    assert dd.verify().differences == [], "what nobody has told of is no difference"
+    assert dd.verify().differences == [], "a change without a time is no difference"
     assert "4 rows of" in str(dd.verify().skipped)
     assert dd.attachments.sync() == 2
     settle(database)
@@ -240,7 +240,7 @@ def test_a_change_that_commits_late_is_found_by_the_overlap(database: Database, 
         dd = deduplicator(database)
         assert dd.attachments.sync() == 1
         slow.commit()
-    assert dd.attachments.sync() == 2, "the one that is noted and not read yet, and the late one"
+    assert dd.attachments.sync() == 2, "the noted change and the late change"
     right(database)
     assert (
         one(owner, "SELECT string_agg(title, ', ' ORDER BY source_id) FROM dedup.article") == "late, Post 1"
@@ -267,7 +267,7 @@ def test_a_view_without_times_is_compared_as_a_whole(database: Database, owner: 
     assert set(right(database).status()) == {"latest/0", "latest/1", "latest/2"}
     owner.execute("DELETE FROM posts WHERE id = 0")
     if kind != "VIEW":
-        owner.execute("REFRESH MATERIALIZED VIEW latest")  # the next backfill sees that by itself
+        owner.execute("REFRESH MATERIALIZED VIEW latest")  # the next backfill notices that by itself
     else:
         assert deduplicator(database).attachments.sync() == 1
     assert set(right(database).status()) == {"latest/1", "latest/2"}
@@ -277,7 +277,7 @@ def test_a_backfill_and_a_worker_look_for_changes_when_it_is_time(database: Data
     cms(owner)
     write(owner, 0, 0)
     attach_posts(database, every=5)
-    assert settle(database).synced == 2, "its row, and the note that all are to be compared"
+    assert settle(database).synced == 2, "the changed row, and the note to compare all rows"
     right(database)
 
     def waits() -> bool:
@@ -286,7 +286,7 @@ def test_a_backfill_and_a_worker_look_for_changes_when_it_is_time(database: Data
 
     write(owner, 1, 0)
     assert not waits()
-    assert set(right(database).status()) == {"posts/0"}, "nobody has looked"
+    assert set(right(database).status()) == {"posts/0"}, "it is not yet time to look for changes"
     owner.execute("UPDATE dedup.attachment SET synced_at = now() - interval '6 minutes'")
     assert waits()
     assert set(right(database).status()) == {"posts/0", "posts/1"}
@@ -294,7 +294,9 @@ def test_a_backfill_and_a_worker_look_for_changes_when_it_is_time(database: Data
     owner.execute("DELETE FROM posts WHERE id = 0")
     owner.execute("UPDATE dedup.attachment SET synced_at = now() - interval '6 minutes'")
     settle(database)
-    assert set(answer(database).marks) == {"posts/0", "posts/1"}, "only a look at all rows finds what is gone"
+    assert set(answer(database).marks) == {"posts/0", "posts/1"}, (
+        "only a comparison of all rows finds deleted rows"
+    )
     owner.execute(
         "UPDATE dedup.attachment SET synced_at = now() - interval '6 minutes',"
         " compared_at = now() - interval '2 days'"
@@ -387,7 +389,8 @@ def test_how_a_view_is_followed_can_be_changed(database: Database, owner: Owner)
 
 @pytest.mark.parametrize("seed", range(3))
 def test_killed_looks_lose_no_change_of_a_view(database: Database, owner: Owner, seed: int) -> None:
-    """Stop a comparison after any page: the next comparison starts from the last completed one."""
+    """Stop a comparison after any page. The next one looks for changes since the last completed
+    comparison."""
     rng = random.Random(seed)
     cms(owner)
     for key in range(6):
@@ -439,7 +442,7 @@ def test_columns_of_ones_own_stay_readable_beside_the_marks(database: Database, 
     dd = deduplicator(database)
     assert dd.attachments.sync() == 1
     report = settle(database)
-    assert (report.synced, report.fingerprinted, report.settled) == (1, 0, 0), "no mark is unsettled"
+    assert (report.synced, report.fingerprinted, report.settled) == (1, 0, 0), "kept values change no mark"
     assert one(owner, "SELECT kept ->> 'topic' FROM dedup.article WHERE source_id = 'posts/2'") == "floods"
     assert one(owner, "SELECT array_agg(revision ORDER BY id) FROM dedup.article") == before
     assert answer(database).status() == found

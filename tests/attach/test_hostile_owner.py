@@ -1,8 +1,8 @@
-"""An owner of an attached table who tries every place where Postgres runs an owner's code.
+"""A hostile owner of an attached table uses every place where Postgres runs an owner's code.
 
-The payload notes which role runs it, tries to become superuser, and to copy what is not the owner's. It
-stands in functions of views, triggers, casts, operators, index expressions, row security and so on, while
-others settle. It must run as the owner only, in sessions of the owner.
+The payload notes the role that runs it, tries to become superuser, and tries to copy others' data. Functions
+of views, triggers, casts, operators, index expressions, row security and so on call the payload while
+other roles settle. It must run only as the owner, and only in sessions of the owner.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ HOOKS: dict[str, str] = {
     " SECURITY DEFINER AS $$ BEGIN INSERT INTO cms.b VALUES (NEW.id, '') ON CONFLICT DO NOTHING;"
     " RETURN NEW; END $$; CREATE TRIGGER h12 AFTER UPDATE ON cms.a FOR EACH ROW EXECUTE FUNCTION cms.more()",
 }
-"""Places where Postgres runs code of an owner. ALTERED: changes of each function that dedup made."""
+"""Statements by the place in which Postgres runs an owner's code. `ALTERED …` alters each function that dedup
+has made for the owner."""
 
 
 def as_role(url: str, role: str) -> str:
@@ -123,7 +124,7 @@ def made_roles(url: str) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def corpora(server: Server) -> Iterator[str]:
-    """Yield the name of a database with the schema. The roles of this module exist until its end."""
+    """Yield the name of a database with the schema. This module's roles exist until its end."""
     name = make_template(server)
     with made_roles(server.create("dedup_hostile_roles")):
         yield name
@@ -132,7 +133,8 @@ def corpora(server: Server) -> Iterator[str]:
 
 @contextmanager
 def corpus(server: Server, template: str, kind: str) -> Iterator[tuple[Database, psycopg.Connection[Any]]]:
-    """A corpus with another newsroom's article and an attached table of a hostile owner, and the owner."""
+    """Yield a corpus with an article of another newsroom and an attached table of a hostile owner; and a
+    connection of the owner."""
     with copied(server, template, "dedup_hostile") as database:
         try:
             with psycopg.connect(database.url, autocommit=True) as root:
@@ -171,7 +173,7 @@ def corpus(server: Server, template: str, kind: str) -> Iterator[tuple[Database,
 
 
 def hook(owner: psycopg.Connection[Any], statements: str) -> None:
-    """Put the payload in a place. A place in which Postgres refuses the payload is no hook."""
+    """Put the payload into a place. If Postgres refuses the payload there, do nothing."""
     with suppress(psycopg.Error):
         if not statements.startswith("ALTERED"):
             owner.execute(statements.encode())
@@ -185,7 +187,7 @@ def hook(owner: psycopg.Connection[Any], statements: str) -> None:
 
 
 def used(database: Database, url: str) -> None:
-    """Call the functions that touch attached tables as one role, and ignore errors of dedup."""
+    """Call every function that touches attached tables as one role, and ignore errors of dedup."""
     with Deduplicator(url) as dd:
         for work in (
             lambda: dd.backfill(workers=0),
@@ -204,7 +206,7 @@ def used(database: Database, url: str) -> None:
 
 
 def caught(database: Database) -> list[Any]:
-    """Return traces of code that ran with other rights than the owner's, or saw values of others."""
+    """Return traces of code that ran with other rights than the owner's, or that read others' data."""
     with psycopg.connect(database.url, autocommit=True) as root:
         found = root.execute(
             "SELECT * FROM public.loot WHERE runs_as <> %s OR logged_in_as <> %s OR text <> ''",
@@ -215,7 +217,7 @@ def caught(database: Database) -> list[Any]:
 
 
 def touched(owner: psycopg.Connection[Any]) -> None:
-    """Change rows, so that there is something to read and marks to write."""
+    """Change rows, so that there are changes to read and marks to write."""
     with suppress(psycopg.Error):
         owner.execute("UPDATE cms.a SET body = %s WHERE id = 3", [text(window(2, 6))])
     with suppress(psycopg.Error):
@@ -281,7 +283,7 @@ def test_without_a_session_of_the_owner_it_is_refused_with_the_next_step(
                 problems = dd.backfill(workers=0).problems
                 assert all("no session can be opened as" in problem for problem in problems)
                 assert problems
-                assert dd.attachments.drift() == problems[:1]  # the same message as in `status --check`
+                assert dd.attachments.drift() == problems[:1]  # `status --check` prints the same message
                 with pytest.raises(InputError, match="give libpq a login for that role"):
                     dd.attachments.attach("cms.a", keys=["id"], columns={"text": "body"}, name="again")
         finally:
@@ -328,7 +330,7 @@ STRANGE_VIEWS = {
     "view": "SELECT id, body, headline FROM cms.v",
     "child": "SELECT id, body, headline FROM public.parent",
 }
-"""Views that run code of an untrusted role, or read a table of an untrusted role."""
+"""Views that run code of an untrusted role, or that read a table of an untrusted role."""
 
 
 @pytest.mark.long("dedup", "migrations")
@@ -350,7 +352,7 @@ def test_a_trusted_view_over_what_belongs_to_others_is_refused(server: Server, c
         root.execute(f"CREATE VIEW public.ours AS {query}".encode())
         with pytest.raises(InputError, match=f"would run code of {OWNER}, which has fewer"):
             dd.attachments.attach("public.ours", **mapping)
-        # The same views, defined again after the view was attached.
+        # Define a view harmlessly, attach it, and then replace its query.
         root.execute(b"CREATE VIEW public.plainly AS SELECT id, body, headline FROM public.plain")
         dd.attachments.attach("public.plainly", **mapping, name="plainly")
         dd.backfill(workers=0)
@@ -380,7 +382,7 @@ def test_functions_of_a_former_owner_run_for_nobody(server: Server, corpora: str
         touched(owner)
         for role in ("CURRENT_USER", READER):
             root.execute(f"ALTER TABLE cms.a OWNER TO {role}".encode())
-            # As after a restore, or where somebody edits what the corpus knows of it.
+            # Imitate a restore, or a person who edits dedup's record of the owner.
             root.execute(b"UPDATE dedup.attachment SET copied = %s", [role == READER])
             root.execute(b"SELECT text FROM dedup.article_text")
             for url in (as_role(database.url, WORKER), database.url):

@@ -1,6 +1,4 @@
-"""Rows that a comparison does not find: rows that are hidden are not gone, and most of a table goes only if a
-person says so.
-"""
+"""Rows that a comparison misses: hidden rows stay, and most of a table goes only if a person says so."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ MANY = 50
 
 @pytest.fixture
 def role(database: Database, owner: Owner) -> Iterator[sql.Identifier]:
-    """A role that owns the tables made in this test, and is no superuser."""
+    """A role that owns the tables of this test and is no superuser."""
     name = sql.Identifier(f"dedup_plain_{os.getpid()}")
     owner.execute(sql.SQL("CREATE ROLE {0} LOGIN; GRANT ALL ON SCHEMA newsroom TO {0}").format(name))
     try:
@@ -61,7 +59,7 @@ def amount(database: Database) -> int:
 
 
 def unnoted(owner: Owner, statement: str) -> None:
-    """Run a statement of which the triggers note nothing."""
+    """Run a statement without notes of the triggers."""
     owner.execute("ALTER TABLE news DISABLE TRIGGER USER")
     owner.execute(statement.encode())
     owner.execute("ALTER TABLE news ENABLE TRIGGER USER")
@@ -78,7 +76,9 @@ def test_row_security_that_is_forced_later_is_named_and_deletes_nothing(
     attach(database, triggers=noted == "by triggers")
     settle(database)
     owner.execute("ALTER TABLE news ENABLE ROW LEVEL SECURITY")
-    assert dedup("backfill", "--workers", "0").code == 0, "it hides nothing from the owner"
+    assert dedup("backfill", "--workers", "0").code == 0, (
+        "row security hides nothing from the owner until it is forced"
+    )
     owner.execute("ALTER TABLE news FORCE ROW LEVEL SECURITY")
     owner.execute("RESET ROLE")
     owner.execute("UPDATE news SET body = body || ' More.'")
@@ -205,7 +205,7 @@ def test_what_an_owner_deletes_before_the_triggers_is_followed(
     with owner.transaction():
         owner.execute(statement.encode())
         fill(owner, loaded, 100)
-    # The table is compared as a whole, too.
+    # Note the whole table, so that it is compared as a whole, too.
     unnoted(owner, "SELECT")
     assert settle(database).problems == []
     assert len(right(database).marks) == loaded
@@ -258,7 +258,7 @@ def test_a_comparison_follows_the_loss_of_a_few_or_of_less_than_half_and_no_othe
 
 
 def twice(database: Database, owner: Owner) -> None:
-    """Make a view of three rows, two of which get the same id later."""
+    """Attach a view of three rows. Later two of its rows have the same id."""
     news(owner)
     fill(owner, 3)
     owner.execute("CREATE TABLE outlets AS SELECT 1 AS id")
@@ -295,12 +295,12 @@ def test_a_worker_names_two_rows_with_one_id_and_rests_before_it_looks_again(
     database: Database, owner: Owner, caplog: pytest.LogCaptureFixture
 ) -> None:
     twice(database, owner)
-    for _ in range(2):  # the second backfill begins while the table is left alone
+    for _ in range(2):  # the second backfill starts during the table's pause
         caplog.clear()
         with working(database.url):
             wait_until(lambda: "several rows" in caplog.text)
     with database.transaction() as cursor:
-        assert not waiting.find_waiting(cursor), "a look at all rows, every second"
+        assert not waiting.find_waiting(cursor), "the table is not compared again every second"
     owner.execute("DELETE FROM outlets WHERE id = 2")
     assert deduplicator(database).attachments.sync() == 0
     assert deduplicator(database).attachments.drift() == []
@@ -320,4 +320,4 @@ def test_looks_that_fail_leave_no_more_notes_each_time(
 
     for _ in range(3):
         assert "several rows" in str(settle(database).problems)
-        assert notes() == [(1, [])], "only that the whole table is to be compared"
+        assert notes() == [(1, [])], "the only note is to compare the whole table"

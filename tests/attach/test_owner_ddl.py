@@ -1,6 +1,6 @@
-"""DDL of owners on attached tables: none of their statements fails, and no change goes unseen.
+"""DDL of owners on attached tables: no statement of an owner fails, and no change is missed.
 
-Random histories of it are in `test_owner_torture.py`.
+`test_owner_torture.py` has random histories of such statements.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def database(server: Server, template: str) -> Iterator[Database]:
 
 @pytest.fixture
 def corpus_url(database: Database) -> str:
-    """The address of the corpus of this test, for `dedup`."""
+    """The address of this test's corpus, for `dedup`."""
     return database.url
 
 
@@ -74,7 +74,7 @@ def owner(database: Database) -> Iterator[Owner]:
 
 
 def marked_news(database: Database, owner: Owner) -> None:
-    """Three rows, of which the second is a copy, with columns of marks; settled."""
+    """Make and settle an attached table of three rows with mark columns; the second row is a copy."""
     news(owner)
     put(owner, 1, window(0, 6), 0)
     put(owner, 2, window(1, 6), 5)
@@ -149,7 +149,7 @@ def test_verify_compares_an_attached_table_with_its_articles(
     owner.execute(statement.encode())
     differences = deduplicator(database).verify().differences
     assert any(named in line for line in differences), differences
-    assert not any("words" in line for line in differences), "no text of an article"
+    assert not any("words" in line for line in differences), "messages quote no article"
     deduplicator(database).attachments.sync()
     settle(database)
     assert_followed(database, owner, COLUMNS)
@@ -158,7 +158,7 @@ def test_verify_compares_an_attached_table_with_its_articles(
 def test_pages_and_notes_of_any_size_lose_no_row(
     database: Database, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The sizes are thousands, and tables of tests are small: without this no test meets a second page."""
+    """Small sizes of pages and notes make the few rows of this test fill several pages and notes."""
     for module, size in (
         (comparing, "PAGE"),
         (sync, "NOTES"),
@@ -233,7 +233,7 @@ CREATED = (
     "CREATE TABLE p2 PARTITION OF news FOR VALUES FROM (100) TO (200)"
 )
 SETTLE = ""
-"""Stands for a backfill in a list of statements."""
+"""Sign for a backfill in a list of statements."""
 
 PARTITIONS: dict[str, list[str]] = {
     "attached with rows": [
@@ -296,7 +296,7 @@ PARTITIONS: dict[str, list[str]] = {
 
 
 def partitioned(database: Database, owner: Owner) -> None:
-    """Attach and settle a table of two partitions, with copies of each other's rows."""
+    """Attach and settle a table of two partitions; rows of one are copies of rows of the other."""
     owner.execute(CREATED.encode())
     for i, key in enumerate((1, 2, 101, 102)):
         owner.execute(
@@ -307,7 +307,7 @@ def partitioned(database: Database, owner: Owner) -> None:
 
 
 def done(database: Database, owner: Owner, statements: Sequence[str]) -> None:
-    """Run statements as the owner, one after the other."""
+    """Run statements as the owner, one after another."""
     for statement in statements:
         if statement == SETTLE:
             settle(database)
@@ -370,7 +370,9 @@ def test_a_table_that_took_the_name_is_named_and_taken(
     found = assert_followed(database, owner, COLUMNS)
     assert set(found.marks) == {f"news/{i}" for i in (1, 2, 4, 5)}
     after = dict(rows(owner, "SELECT source_id, id FROM dedup.article"))
-    assert [after[f"news/{i}"] for i in (1, 2)] == [before[f"news/{i}"] for i in (1, 2)], "marks were lost"
+    assert [after[f"news/{i}"] for i in (1, 2)] == [before[f"news/{i}"] for i in (1, 2)], (
+        "the rows keep their articles"
+    )
     deduplicator(database).attachments.detach(f"{SCHEMA}.news")
     plain = [column.split()[0] for column in NEWS.replace("PRIMARY KEY", "").split(", ")]
     assert columns(owner, "news") == plain
@@ -403,7 +405,7 @@ def test_what_a_worker_saw_before_the_table_was_mapped_again_is_not_kept(
     owner.execute("ALTER TABLE news RENAME TO news_now")
     deduplicator(database).attachments.remap(
         "news"
-    )  # it follows the table that is attached, not the one that was
+    )  # `remap` follows the attached table, not the table that had the name
     settle(database)
     assert_followed(database, owner, COLUMNS, table="news_now")
 
@@ -432,7 +434,9 @@ def test_a_refused_row_comes_back_when_its_place_is_free(database: Database, own
     put(owner, 777, window(10, 6), 9)
     assert settle(database).refused == 1
     seen = deduplicator(database).verify()
-    assert any("news" in line for line in [*seen.differences, *seen.skipped]), "nobody is told"
+    assert any("news" in line for line in [*seen.differences, *seen.skipped]), (
+        "`verify` reports the refused row"
+    )
     deduplicator(database).delete("news/777")
     settle(database)
     found = assert_followed(database, owner, COLUMNS)
@@ -489,11 +493,11 @@ class Drift:
 
     Attributes:
         statements: statements of the owner, `SETTLE` for a backfill.
-        named: words that stand together in a line about the change.
-        table, key: their names after the statements.
-        now: field to column, as mapped in the end.
+        named: words that must be in one line of the message about the change.
+        table, key: names after the statements.
+        now: column of each field after `remap`.
         given: options of `remap`.
-        changed: whether marks may have changed, because rows have.
+        changed: whether the statements change rows, so that marks may change.
     """
 
     statements: Sequence[str]
@@ -506,7 +510,7 @@ class Drift:
 
 
 def but(**changes: str | None) -> dict[str, str]:
-    """The columns of `NEWS` with other names, or without some."""
+    """Return the columns of `NEWS`, some of them renamed or left out."""
     return {field: name for field, name in {**COLUMNS, **changes}.items() if name is not None}
 
 
@@ -641,9 +645,9 @@ def test_drift_harms_nobody_is_named_and_healed(
     settled = dedup("backfill", "--workers", "0")
     assert settled.code == 1
     assert all(word in settled.err for word in drift.named), settled.err
-    assert "remap" in settled.err, "the next command to type"
+    assert "remap" in settled.err, "the message names the next command"
     assert (2, "own") in rows(owner, "SELECT id, original_source_id FROM dedup.wire_marks")
-    assert of_news(owner) == before, "marks were lost"
+    assert of_news(owner) == before, "drift changes no mark"
     assert dedup("status", "--check").code == 1
     assert dedup("verify").code == 3
     # One command maps the table again.
@@ -652,9 +656,9 @@ def test_drift_harms_nobody_is_named_and_healed(
     assert deduplicator(database).attachments.remap("news", **drift.given).statements == planned.statements
     settle(database)
     assert_followed(database, owner, drift.now, table=drift.table, key=drift.key)
-    assert [row[:2] for row in of_news(owner)] == [row[:2] for row in before], "articles were made again"
+    assert [row[:2] for row in of_news(owner)] == [row[:2] for row in before], "the rows keep their articles"
     if not drift.changed:
-        assert of_news(owner) == before, "marks were lost"
+        assert of_news(owner) == before, "the rows keep their marks"
     written(owner, drift)
     owner.execute(
         f"UPDATE {drift.table} SET {drift.now['text']} = 'A new one.' WHERE {drift.key} = 3".encode()
@@ -672,7 +676,7 @@ OTHERS = """
 
 
 def of_news(owner: Owner) -> list[tuple[Any, ...]]:
-    """The articles of `news` with their marks and when they were given."""
+    """Return the articles of `news` with their marks and the times of the marks."""
     return rows(
         owner,
         "SELECT source_id, id, status, duplicate_of, marked_at FROM dedup.marked_article"
@@ -681,7 +685,7 @@ def of_news(owner: Owner) -> list[tuple[Any, ...]]:
 
 
 def written(owner: Owner, drift: Drift) -> None:
-    """Write in every way, and restore the rows at the end."""
+    """Run every kind of write, and restore the rows at the end."""
     table, key, body = drift.table, drift.key, drift.now["text"]
     for statement in (
         f"INSERT INTO {table} ({key}, {body}) VALUES (50, 'Some words.'), (51, 'Some words.')",
@@ -717,7 +721,7 @@ def test_a_dropped_table_leaves_the_rest_of_the_corpus_and_can_be_detached(
     assert rows(owner, "SELECT status FROM dedup.marked_article WHERE source_id = 'late'") == [("duplicate",)]
     with pytest.raises(InputError, match="news"):
         deduplicator(database).attachments.remap("news")
-    for _ in range(2):  # it says the same for as long as it is so
+    for _ in range(2):  # the message stays the same until the table is detached
         repaired = dedup("verify", "--repair")
         assert repaired.code == 3
         assert "repaired;" not in repaired.err
@@ -757,13 +761,14 @@ def test_a_worker_settles_the_rest_and_says_what_drifted(
         wait_until(lambda: bool(rows(owner, "SELECT FROM news WHERE id = 4 AND dedup_status IS NOT NULL")))
     settle(database)
     assert_followed(database, owner, but(title="title"))
-    assert caplog.text.count("headline") < 5, "it is told once, not at every poll"
+    assert caplog.text.count("headline") < 5, "the worker reports drift once, not at every poll"
 
 
 def test_rows_of_a_drifted_table_that_wait_for_their_first_mark_hold_nobody_up(
     database: Database, owner: Owner
 ) -> None:
-    """Change texts after they were noted: their notes wait until the table is mapped again."""
+    """Texts change after they were noted. Their notes wait until the table is mapped again, and delay
+    nothing."""
     news(owner)
     put(owner, 1, window(0, 6), 0)
     put(owner, 2, window(3, 6), 1)
@@ -817,7 +822,7 @@ def test_a_role_goes_on_making_partitions_of_what_a_superuser_attached(
         owner.execute(sql.SQL("GRANT ALL ON SCHEMA newsroom TO {0}; SET ROLE {0}").format(role))
         owner.execute(CREATED.encode())
         owner.execute("INSERT INTO news (id, day, body) VALUES (1, %s, %s)", [at(0), text(window(0, 6))])
-        attach(database, columns=DATED, mark_columns=True)  # the superuser attaches, in another session
+        attach(database, columns=DATED, mark_columns=True)  # attached by the superuser, in another session
         settle(database)
         done(
             database,
@@ -844,7 +849,7 @@ def test_a_role_goes_on_making_partitions_of_what_a_superuser_attached(
         assert_followed(database, owner, DATED)
         deduplicator(database).attachments.detach("news")
         owner.execute("DROP TABLE news, p1")
-        # Nothing of dedup is left that belongs to the role.
+        # The role can be dropped, so no object of dedup belongs to it.
         owner.execute(sql.SQL("REVOKE ALL ON SCHEMA newsroom FROM {0}; DROP ROLE {0}").format(role))
         role = sql.Identifier(f"dedup_nobody_{os.getpid()}")
         owner.execute(sql.SQL("CREATE ROLE {}").format(role))

@@ -1,7 +1,7 @@
-"""Random DDL of an owner beside random writes and two workers: no statement of the owner ever fails.
+"""Random DDL of an owner, while writers write and two workers settle: no statement of the owner ever fails.
 
-In the end, after one `remap` per table and a backfill, marks are those of a fresh corpus that attaches the
-tables as they are then. What is done is printed, statement by statement.
+After one `remap` per table and a backfill, the marks equal those of a fresh corpus of the same tables.
+Every statement of the owner is printed.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from tests.corpora import (
 from tests.settling.test_daemon import working
 
 ELSEWHERE = "archive"
-"""Another schema of the owner."""
+"""Second schema for tables of the owner."""
 
 WIDTH = 50
-"""Keys in a partition."""
+"""Number of keys in a partition."""
 
 TRANSACTIONS = 6
-"""Transactions of the writers, beside each change of a table."""
+"""Number of the writers' transactions beside each change of a table."""
 
 KINDS = {
     "text": "text",
@@ -68,15 +68,15 @@ TYPES = {
 
 @dataclass
 class Table:
-    """A table as its owner has it now. It changes under the lock with which Postgres changes it.
+    """The present state of an owner's table. It is changed under the lock of the ALTER TABLE.
 
     Attributes:
-        name: of the attachment; schema, now: where it is.
-        key: its key column; columns: of the fields that it has.
-        mapped, mapped_key: the names under which dedup knows them.
-        another: it is not the table that dedup knows.
-        lost: fields, or "key", whose column that dedup knows is gone.
-        partitions: the first key of each; None: it has none.
+        name: name of the attachment; schema, now: present schema and name.
+        key: key column; columns: column of each field that the table has.
+        mapped, mapped_key: the columns that dedup has mapped.
+        another: whether a different table has replaced the attached table.
+        lost: fields, or "key", of mapped columns that were dropped.
+        partitions: first key of each partition; None for a table without partitions.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Table:
         return f"{self.schema}.{self.now}"
 
     def options(self, known: Mapping[str, str]) -> dict[str, Any]:
-        """Arguments of `remap`: names that cannot be guessed from the known columns."""
+        """Return arguments of `remap`: all names that cannot be guessed from the known columns."""
         given: dict[str, Any] = {}
         if self.another and self.place != self.mapped_place:
             given["table"] = self.place
@@ -114,7 +114,7 @@ class Table:
 
 
 class Errand:
-    """Someone who works on the tables with a connection of his own; every statement is kept."""
+    """A session that works on the tables, and records every statement."""
 
     def __init__(self, url: str, seed: str, tables: list[Table], role: str | None) -> None:
         self.rng = random.Random(seed)
@@ -140,7 +140,8 @@ class Errand:
 
 
 class Writer(Errand):
-    """Writes rows whose keys have one remainder, so that two writers have no deadlock of their own."""
+    """A session that writes rows. Each writer has keys with a different remainder, so that writers cause no
+    deadlocks."""
 
     def __init__(self, *given: Any, remainder: int) -> None:
         super().__init__(*given)
@@ -167,7 +168,7 @@ class Writer(Errand):
         return first + 2 * self.rng.randrange(WIDTH // 2) + self.remainder
 
     def row(self, table: Table) -> tuple[str, str, list[Any]]:
-        """Columns, placeholders and values of a row."""
+        """Return columns, placeholders and values of a row."""
         values: dict[str, Any] = {table.key: self.new_key(table)}
         for name, column in table.columns.items():
             values[column] = {
@@ -225,7 +226,7 @@ class Writer(Errand):
 
 
 class Builder(Errand):
-    """Alters tables."""
+    """A session that runs random DDL on the tables."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -285,7 +286,7 @@ class Builder(Errand):
             return
         name = self.rng.choice(gone)
         with self.connection.transaction():
-            # A column of another meaning may have taken the old name.
+            # The old name of the column may have been given to another column.
             column = self.rng.choice([table.mapped.get(name), self.name("c")])
             if column is None or column in self.columns(table):
                 column = self.name("c")
@@ -342,7 +343,7 @@ class Builder(Errand):
     # Tables
 
     def next_table(self, table: Table) -> tuple[str, dict[str, int] | None]:
-        """Make a table like the given one, with a part of its rows. Return its name and its partitions."""
+        """Create a table like the given one with some of its rows. Return its name and its partitions."""
         new = self.name(f"{table.name}_next")
         place = f"{table.schema}.{new}"
         partitions = None
@@ -378,7 +379,7 @@ class Builder(Errand):
 
     def replace(self, table: Table) -> None:
         with self.connection.transaction():
-            # Nobody writes a row that would not be copied into a partition that is not copied.
+            # Lock the table, so that no writer adds a row for a partition that is not copied.
             self.run(f"LOCK TABLE {table.place} IN ACCESS EXCLUSIVE MODE")
             new, partitions = self.next_table(table)
             self.run(f"DROP TABLE {table.place} CASCADE")
@@ -394,7 +395,7 @@ class Builder(Errand):
     def set_schema(self, table: Table) -> None:
         new = SCHEMA if table.schema == ELSEWHERE else ELSEWHERE
         with self.connection.transaction():
-            # An index moves along, and may meet one of its name that an old table left behind.
+            # An index moves with its table, and may meet an index of the same name that an old table left.
             for (index,) in self.run(
                 "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
                 " WHERE i.indrelid = ANY (SELECT relid FROM pg_partition_tree(%s::regclass)"
@@ -429,7 +430,7 @@ class Builder(Errand):
         )
         if there:
             with self.connection.transaction():
-                # Here Postgres locks partitions before their table; a writer locks the table first.
+                # DROP TRIGGER locks partitions before their table, but writers lock the table first.
                 self.run(f"LOCK TABLE {table.place} IN ACCESS EXCLUSIVE MODE")
                 self.run(f"DROP TRIGGER {self.rng.choice(there)[0]} ON {table.place}")
 
@@ -518,10 +519,11 @@ class Builder(Errand):
 
 
 class Writing:
-    """Writers at work in threads, so many transactions for each change of a table: who settles keeps up.
+    """Writers in threads. They write only so many transactions per change of a table, so that workers can
+    keep up.
 
     Attributes:
-        errors: what went wrong.
+        errors: errors raised in the threads.
     """
 
     def __init__(self, writers: list[Writer]) -> None:
@@ -543,7 +545,7 @@ class Writing:
         assert not any(thread.is_alive() for thread in self._threads)
 
     def more(self) -> None:
-        """Let the threads write some more transactions."""
+        """Let the threads write `TRANSACTIONS` more transactions."""
         self._wanted.release(TRANSACTIONS)
 
     def _run(self, writer: Writer) -> None:
@@ -571,7 +573,7 @@ def made(database: Database, owner: Errand) -> None:
 
 
 def heal(database: Database, table: Table, there: Callable[[Table], list[str]]) -> None:
-    """Run the operator's two commands: the mapping is what the owner means, and rows that are gone may go."""
+    """Run the operator's two commands: map the table as its owner means it, and allow rows to be deleted."""
     door = deduplicator(database).attachments
     (known,) = [item for item in door.list() if item.name == table.name]
     options = table.options(known.columns)
@@ -582,7 +584,7 @@ def heal(database: Database, table: Table, there: Callable[[Table], list[str]]) 
     for name in KINDS:
         if name in table.columns:
             assert found.columns[name] == table.columns[name], name
-        elif name in found.columns:  # a column that has the name now was taken
+        elif name in found.columns:  # `remap` took a column that has the old name
             assert found.columns[name] == known.columns[name]
             assert found.columns[name] in there(table)
             table.columns[name] = found.columns[name]
@@ -592,7 +594,7 @@ def heal(database: Database, table: Table, there: Callable[[Table], list[str]]) 
 
 
 def same_as_fresh(database: Database, tables: list[Table]) -> None:
-    """Check that the corpus equals a new corpus made from the same tables."""
+    """Check that the corpus equals a new corpus of the same tables."""
     found = answer(database)
     with database.transaction() as cursor:
         added = cursor.execute("SELECT source_id, added_at FROM dedup.article").fetchall()
@@ -620,7 +622,7 @@ def same_as_fresh(database: Database, tables: list[Table]) -> None:
     for table in tables:
         door.attach(table.place, name=table.name, keys=[table.key], columns=table.columns, mark_columns=True)
     sync(database, SilentProgress(), lambda: False)
-    with database.transaction(settling=True) as cursor:  # where no date tells, this does
+    with database.transaction(settling=True) as cursor:  # articles without dates are ordered by this time
         cursor.execute("SELECT set_config('dedup.syncing', 'on', true)")
         cursor.executemany(
             "UPDATE dedup.article SET added_at = %s WHERE source_id = %s", [row[::-1] for row in added]
@@ -630,7 +632,7 @@ def same_as_fresh(database: Database, tables: list[Table]) -> None:
 
 
 def torture(server: Server, template: str, seed: int, steps: int, app: str | None) -> str:
-    """Run a history of `steps` changes of tables, as a role. Return a summary of the changes."""
+    """Run `steps` random changes of tables, as the role `app`. Return a summary of the changes."""
     print(f"seed {seed}, {steps} steps")
     tables = [Table("news"), Table("wire", {"wire_a": 0, "wire_b": WIDTH})]
     with copied(server, template, "dedup_torture") as database:
@@ -655,7 +657,7 @@ def torture(server: Server, template: str, seed: int, steps: int, app: str | Non
                     writing.more()
                     builder.step()
                     assert not writing.errors, writing.errors[0]
-                    if step % 5 == 4:  # articles of other tables are still settled, even after drift
+                    if step % 5 == 4:  # even after drift, articles outside the tables are settled
                         load(database, article(f"own{step}", window(step % 14, 6), step))
 
                         def over(name: str = f"own{step}") -> bool:
@@ -687,7 +689,7 @@ def torture(server: Server, template: str, seed: int, steps: int, app: str | Non
 
 @contextmanager
 def builder_role(server: Server) -> Iterator[str]:
-    """A role that owns the tables; it goes when the database with its tables has gone."""
+    """A role that owns the tables, and that is dropped after the database."""
     name = f"dedup_builder_{os.getpid()}"
     role = sql.Identifier(name)
     with psycopg.connect(server.url, autocommit=True) as connection:

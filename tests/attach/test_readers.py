@@ -1,4 +1,4 @@
-"""A table in which every user has rows of the same texts, and queries that show each user one copy."""
+"""Tables in which many users have rows of the same texts, and queries that show each user one copy."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ INSERT = (
 
 
 def entry(owner: Owner, user: Any, number: int, outlet: int = 1) -> None:
-    """A row of a user for an entry of a feed."""
+    """Insert a user's row for an entry of a feed."""
     feed = None if user is None else hash((user, outlet)) % 10_000
     status = ("read", "unread")[number % 2]
     words = random.Random(number)
@@ -44,7 +44,7 @@ def entry(owner: Owner, user: Any, number: int, outlet: int = 1) -> None:
 
 
 def told(database: Database, **given: Any) -> list[str]:
-    """Attach the entries, and return the hints to the owner."""
+    """Attach the entries, and return the hints for the owner."""
     columns = {"text": "body", "title": "headline", "publication": "outlet"}
     done = deduplicator(database).attachments.attach(
         f"{SCHEMA}.entries", keys=["id"], columns=columns, **given
@@ -62,12 +62,12 @@ def test_a_column_with_each_text_once_for_each_user_is_named(
         for number in range(12):
             entry(owner, user, number, 1 + number % 4)
     (line,) = told(database, dry_run=True)
-    assert "'user_id'" in line, "of two such columns the one with fewer values"
+    assert "'user_id'" in line, "of two fitting columns, the one with fewer values is named"
     assert "--within user_id" in line
     owner.execute("ANALYZE entries")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(survey, "SAMPLED_ROWS", 23)
-        assert told(database) == [line], "a sample of the rows"
+        assert told(database) == [line], "a sample of the rows gives the same hint"
 
 
 def test_copies_in_several_outlets_are_no_reason_to_warn(database: Database, owner: Owner) -> None:
@@ -88,7 +88,7 @@ def test_copies_in_several_outlets_are_no_reason_to_warn(database: Database, own
 def test_readers_are_seen_where_most_texts_stand_once_for_several_of_them(
     users: int, entries: int, own: int, again: bool
 ) -> None:
-    """`own`: texts that only one user has. `again`: every row is in the table twice."""
+    """Check texts that every user has, and `own` texts that one user has; `again`: every row comes twice."""
     found = [(str(i), "Wire", str(user)) for user in range(users) for i in range(entries)]
     found += [(f"own {i}", "Wire", str(i % users)) for i in range(own)]
     shared = users * entries if users > 1 else 0
@@ -98,7 +98,7 @@ def test_readers_are_seen_where_most_texts_stand_once_for_several_of_them(
 
 
 def test_each_user_has_stories_of_their_own(database: Database, owner: Owner) -> None:
-    """The documented query hides the copies of each user, and nothing else."""
+    """The documented query hides exactly the copies that a user has within their own rows."""
     (query,) = re.findall(r"```sql\n(SELECT e.id, e.user_id[^`]*)```", PAGE.read_text())
     owner.execute(ENTRIES.format("bigint").encode())
     for user, numbers in {1: [0, 1, 1], 2: [0, 1, 2, 2], 3: [2]}.items():
@@ -109,7 +109,7 @@ def test_each_user_has_stories_of_their_own(database: Database, owner: Owner) ->
     assert dd.attachments.attach(f"{SCHEMA}.entries", keys=["id"], columns=columns).told == []
     settle(database)
     assert_right(database)
-    entry(owner, 3, 3)  # not settled yet
+    entry(owner, 3, 3)  # this row is not settled yet
 
     def shown() -> list[tuple[int, int]]:
         found = rows(owner, query.replace("reader.", f"{SCHEMA}."))

@@ -1,4 +1,4 @@
-"""Recipes of docs/recipes.md for feed readers: each user sees a text once, and nothing is lost."""
+"""Recipes of docs/recipes.md for feed readers: each user sees a text once, and no text is lost."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ ARCHIVED = """
     INSERT INTO entry_tombstones (feed_id, hash) SELECT feed_id, hash FROM gone WHERE hash <> ''
     ON CONFLICT (feed_id, hash) DO NOTHING
 """
-# Releases before April 2026 flush the history in this way, and keep the rows without their texts.
+# Miniflux before April 2026 flushes the history by these statements, and keeps rows without their texts.
 FLUSHED = """
     UPDATE entries SET status = 'removed', changed_at = now()
     WHERE user_id = %(user)s AND status = 'read' AND starred IS false AND share_code = ''
@@ -128,7 +128,9 @@ def test_miniflux_shows_each_text_to_each_user_once(begin: Begin) -> None:
     trams_copied = fetch(BOBS_FORUM, "Trams", page(2), 40)
     trial.put(STARRED, user=ANN, id=starred)
     trial.hide()
-    assert unread(ANN) == [*hers, told_earlier, keeper, starred], "nothing is settled"
+    assert unread(ANN) == [*hers, told_earlier, keeper, starred], (
+        "new entries are shown until they are settled"
+    )
     assert unread(BOB) == [*his, trams_copied]
     trial.settle()
     trial.hide()
@@ -140,7 +142,7 @@ def test_miniflux_shows_each_text_to_each_user_once(begin: Begin) -> None:
     trial.put(REFRESHED, user=ANN, feed=BLOG, title="Ferry", content=page(4))
     hers.append(ferry)
     trial.hide()
-    assert unread(ANN) == hers, "its mark is about its former text"
+    assert unread(ANN) == hers, "the mark belongs to the former text"
     trial.settle()
     trial.hide()
     assert unread(ANN) == hers
@@ -152,7 +154,7 @@ def test_miniflux_shows_each_text_to_each_user_once(begin: Begin) -> None:
     trial.settle()
     trial.hide()
     assert (unread(ANN), unread(BOB)) == (hers, his)
-    # Each of three entries was published before the one that arrived before it.
+    # Of three entries, each later arrival has an earlier publication date.
     hers.append(fetch(BLOG, "Bridge", page(7), 90))
     for minute in (80, 70):
         fetch(FORUM, f"Bridge, told at {minute}", page(7, "site"), minute)
@@ -262,7 +264,7 @@ DROPPED = """
 
 
 def test_freshrss_marks_copies_of_each_user_as_read_and_counts_right(begin: Begin) -> None:
-    """Check separate tables per user, with the microseconds of arrival as ids."""
+    """Users have separate tables, in which ids are the microseconds of arrival."""
     users = ("alice", "bob")
     trial = begin("FreshRSS", "".join(FRESHRSS.replace("alice", user) for user in users))
     clock = iter(range(1_772_000_000, 1_773_000_000, 60))
@@ -273,7 +275,7 @@ def test_freshrss_marks_copies_of_each_user_as_read_and_counts_right(begin: Begi
     def fetch(user: str, feed: int, *found: tuple[str, str | None]) -> None:
         for title, content in found:
             second = next(clock)
-            date = 2**40 if feed == 2 else second  # a feed may give any date
+            date = 2**40 if feed == 2 else second  # feeds may give any date
             send(user, FOUND, feed=feed, title=title, content=content, second=second, date=date)
         send(user, COMMITTED)
         send(user, COUNTED)
@@ -299,7 +301,7 @@ def test_freshrss_marks_copies_of_each_user_as_read_and_counts_right(begin: Begi
     fetch("bob", 1, ("Trams", page(2)), ("Storm copied", page(1)))
     fetch("alice", 2, ("Trams copied", page(2)), ("Keeper", page(3)))
     hide()
-    assert unread("bob") == ["Storm", "Trams", "Storm copied"], "nothing is settled"
+    assert unread("bob") == ["Storm", "Trams", "Storm copied"], "new entries are shown until they are settled"
     trial.settle()
     hide()
     assert (unread("alice"), unread("bob")) == (["Storm", "Trams", "Picture", "Keeper"], ["Storm", "Trams"])
@@ -310,7 +312,9 @@ def test_freshrss_marks_copies_of_each_user_as_read_and_counts_right(begin: Begi
     trial.settle()
     send("alice", EDITED, title="Ferry", content=page(4))
     hide()
-    assert unread("alice") == ["Trams", "Picture", "Keeper", "Ferry", "Storm at last"], "a change waits"
+    assert unread("alice") == ["Trams", "Picture", "Keeper", "Ferry", "Storm at last"], (
+        "an edited entry is shown until it is settled"
+    )
     trial.settle()
     hide()
     assert unread("alice") == ["Trams", "Picture", "Keeper", "Ferry"]
@@ -402,7 +406,7 @@ def test_wallabag_archives_what_is_saved_twice_while_it_is_unread(begin: Begin) 
     his.append(save(BOB, "Trams", page(2), 21))
     twice = save(BOB, "Trams, twice", page(2), 22)
     trial.hide()
-    assert unread(BOB) == [*his, twice], "nothing is settled"
+    assert unread(BOB) == [*his, twice], "new entries are shown until they are settled"
     trial.settle()
     trial.hide()
     assert (unread(ANN), unread(BOB)) == (hers, his)
@@ -411,7 +415,7 @@ def test_wallabag_archives_what_is_saved_twice_while_it_is_unread(begin: Begin) 
     trial.settle()
     trial.hide()
     his.append(again[0])
-    assert unread(BOB) == his, "the first to arrive stays, whichever has the earliest date"
+    assert unread(BOB) == his, "the first arrival stays, whatever the dates say"
     trial.put(PUT_AWAY, id=again[0])
     his[-1] = save(BOB, "Ferry, to be read again", page(8), 70)
     save(BOB, "Ferry, twice to be read again", page(8), 71)
@@ -424,7 +428,7 @@ def test_wallabag_archives_what_is_saved_twice_while_it_is_unread(begin: Begin) 
     trial.settle()
     trial.put(RELOADED, id=lost[1], content=page(4))
     trial.hide()
-    assert unread(ANN) == hers, "a change waits"
+    assert unread(ANN) == hers, "an edited entry is shown until it is settled"
     trial.put("DELETE FROM wallabag_entry_tag WHERE entry_id = %(id)s", id=storm)
     trial.put("DELETE FROM wallabag_entry WHERE id = %(id)s", id=storm)
     trial.settle()

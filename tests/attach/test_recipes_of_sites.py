@@ -1,4 +1,4 @@
-"""Recipes of docs/recipes.md for programs that newsrooms write with Django and Rails: copies are left out."""
+"""Recipes of docs/recipes.md for sites that newsrooms build with Django and Rails: copies are left out."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def test_django_leaves_out_copies_whose_originals_are_published(begin: Begin) ->
     assert shown() == [storm, trams]
 
     ferry, second = create("ferry", 3, 40), create("ferry-courier", 3, 50, 2)
-    assert shown() == [storm, trams, ferry, second], "nothing is settled"
+    assert shown() == [storm, trams, ferry, second], "new articles are shown until they are settled"
     trial.settle()
     assert shown() == [storm, trams, ferry]
     trial.put("UPDATE news_article SET status = 'published' WHERE id IN (%(id)s)", id=draft)
     trial.put("UPDATE news_article SET status = 'archived' WHERE id IN (%(id)s)", id=storm)
-    assert shown() == [copied, draft, trams, ferry], "a copy is shown as soon as its original is not"
+    assert shown() == [copied, draft, trams, ferry], "a copy is shown as soon as its original is hidden"
     trial.settle()
     assert shown() == [copied, draft, ferry]
 
@@ -85,7 +85,7 @@ def test_django_leaves_out_copies_whose_originals_are_published(begin: Begin) ->
     (new,) = trial.column("SELECT id FROM news_article WHERE slug = 'new'")
     assert shown() == [copied, draft, ferry, new]
 
-    with trial.owner.transaction():  # Django's keys are checked at the commit
+    with trial.owner.transaction():  # Django's foreign keys are checked at the commit
         late = create("late", 5, 70, 7)
         trial.put("INSERT INTO news_source (id, name) VALUES (7, 'Mercury')")
     trial.put("UPDATE news_source SET name = 'The Courier' WHERE id = 2")
@@ -95,7 +95,7 @@ def test_django_leaves_out_copies_whose_originals_are_published(begin: Begin) ->
     assert trial.column(named.format(late)) == ["Mercury"]
     assert trial.column(named.format(copied)) == ["The Courier"]
     trial.put("DELETE FROM news_article WHERE id IN (%(id)s)", id=new)
-    assert shown() == [copied, draft, ferry, late], "no worker has seen it"
+    assert shown() == [copied, draft, ferry, late], "a worker need not read the deletion first"
     trial.settle()
     assert shown() == [copied, draft, ferry, late]
     trial.assert_as_fresh()
@@ -160,20 +160,20 @@ def test_rails_leaves_out_copies_whose_originals_are_published(begin: Begin) -> 
     insert(INSERT_ALL, "council-draft", 4, 1, status=0)
     council, _ = (insert(INSERT_ALL, f"council-{minute}", 4, minute, 2) for minute in (2, 3))
     trial.start()
-    assert shown() == [storm, council], "a draft is no original"
+    assert shown() == [storm, council], "a draft hides no published copy"
     trial.put("DELETE FROM articles WHERE guid LIKE 'council%'")
 
     assert insert(INSERT_ALL, "storm", 9, 10) is None
     trams = insert(INSERT_ALL, "trams", 2, 30)
     assert insert(UPSERT_ALL, "trams", 1, 30) == trams
-    assert shown() == [storm, trams], "nothing is settled"
+    assert shown() == [storm, trams], "new articles are shown until they are settled"
     trial.settle()
     assert shown() == [storm]
     trial.put(LOCKED_UPDATE, body=page(3), id=storm)
     trial.settle()
     assert shown() == [storm, copied]
     trial.put("UPDATE articles SET status = 0 WHERE id = %(id)s", id=copied)
-    assert shown() == [storm, trams], "a copy is shown as soon as its original is not"
+    assert shown() == [storm, trams], "a copy is shown as soon as its original is hidden"
     trial.settle()
     assert shown() == [storm, trams]
     trial.put("UPDATE articles SET status = 1, updated_at = now() WHERE id = %(id)s", id=copied)
@@ -181,7 +181,7 @@ def test_rails_leaves_out_copies_whose_originals_are_published(begin: Begin) -> 
     trial.settle()
     assert shown() == [storm, copied, empty]
     trial.put("DELETE FROM articles WHERE articles.id = %(id)s", id=copied)
-    assert shown() == [storm, trams, empty], "no worker has seen it"
+    assert shown() == [storm, trams, empty], "a worker need not read the deletion first"
     trial.settle()
     assert shown() == [storm, trams, empty]
     trial.assert_as_fresh()

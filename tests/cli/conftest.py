@@ -1,4 +1,4 @@
-"""The command line under test: run in this process, against the test corpus."""
+"""Fixtures that run commands in the process of the test, on the corpus of the tests."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def dedup(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> Dedup:
-    """Runs a command: `dedup("marks", "--format", "csv")`."""
+    """Return a function that runs a command: `dedup("marks", "--format", "csv")`."""
     monkeypatch.setenv(URL_VARIABLE, corpus_url)
     monkeypatch.chdir(tmp_path)
 
@@ -88,7 +88,8 @@ def lines(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 @pytest.fixture
 def ring(tmp_path: Path) -> Path:
-    """Forty articles of two rings of sentences: neighbours are duplicates, the next two similar."""
+    """A file of forty articles from two rings of sentences. Neighbours in a ring are duplicates; articles two
+    steps apart are similar."""
     rows = []
     for number in range(40):
         ring_of, start = divmod(number, 20)
@@ -99,7 +100,7 @@ def ring(tmp_path: Path) -> Path:
 
 
 def distance(a: str, b: str) -> int | None:
-    """Return the distance of two articles in a ring, None for two rings."""
+    """Return the number of steps between two articles of a ring; None for articles of different rings."""
     one, other = int(a[1:]), int(b[1:])
     if one // 20 != other // 20:
         return None

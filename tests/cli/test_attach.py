@@ -1,4 +1,4 @@
-"""`dedup attach` and its relatives, and every command and statement of docs/attach.md in its order."""
+"""Commands for attached tables; every command and statement of docs/attach.md works, in order."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_every_command_of_the_page_works(dedup: Dedup, owner: Owner) -> None:
     printed: list[str] = []
     found: list[list[tuple[Any, ...]]] = []
     for kind, code in BLOCKS:
-        if kind == "console" or "cms." in code or "reader." in code:  # tests of their own
+        if kind == "console" or "cms." in code or "reader." in code:  # other tests run these blocks
             continue
         if kind == "sql":
             for statement in code.split(";")[:-1]:
@@ -104,11 +104,11 @@ INSERT INTO cms.posts VALUES
     (104, 2, 'Museum opens its <em>north</em> wing', 'culture', 'publish', '2026-03-12 18:00+00'),
     (105, 3, 'Bridge, draft', NULL, 'draft', NULL)
 """
-"""A content management system, as the page supposes it."""
+"""Tables of a content management system (CMS), as docs/attach.md describes them."""
 
 
 def test_the_transcript_of_a_view_says_what_happens(dedup: Dedup, owner: Owner) -> None:
-    """A CMS: from its tables to the biggest stories in five commands at most."""
+    """The page leads from the tables of a CMS to its biggest stories in five commands at most."""
     (view,) = [code for kind, code in BLOCKS if kind == "sql" and "cms." in code]
     (transcript,) = [code for kind, code in BLOCKS if kind == "console"]
     steps = re.findall(r"^\$ (.*)\n((?:[^$].*\n|\n)*)", transcript, re.MULTILINE)
@@ -137,7 +137,7 @@ def test_the_transcript_of_a_view_says_what_happens(dedup: Dedup, owner: Owner) 
         assert "Vantage " in dedup("stories").out
     finally:
         owner.execute("DROP SCHEMA IF EXISTS cms CASCADE")
-    assert 1 + len(steps) <= 5, "the view is a command too"
+    assert 1 + len(steps) <= 5, "creating the view counts as a command"
 
 
 def test_a_table_with_keys_of_feeds_is_attached_as_the_page_says(dedup: Dedup, owner: Owner) -> None:

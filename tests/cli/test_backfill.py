@@ -1,4 +1,4 @@
-"""The nightly command with something in its way: another run, a poor machine, workers that are stuck."""
+"""`dedup backfill` beside another run, on a poor machine, and with stuck workers."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_retry(dedup: Dedup, database: Database, tmp_path: Path) -> None:
 def test_a_backfill_with_hardly_any_open_files_ends_with_a_clear_error(
     dedup: Dedup, database: Database, corpus_url: str, tmp_path: Path, descriptors: int
 ) -> None:
-    """A backfill that used to run for ever, hold the lock and ignore SIGTERM."""
+    """A backfill without this error ran for ever, held its lock and ignored SIGTERM."""
     dedup("load", str(many(tmp_path / "many.jsonl", 300)))
 
     def limited() -> None:
@@ -157,7 +157,7 @@ def test_sigterm_while_others_hold_what_the_threads_wait_for(
 
 
 def locked(database: Database) -> list[tuple[int]]:
-    """The sessions that wait for a lock."""
+    """Return the process ids of the sessions that wait for a lock."""
     with database.transaction() as cursor:
         return cursor.execute(
             "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"

@@ -1,4 +1,4 @@
-"""`dedup changes`: JSON lines to go on from, and the journal that is started and stopped."""
+"""`dedup changes` prints JSON lines, continues after a cursor, and starts and stops the journal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def kept(database: Database) -> Iterator[Database]:
 
 @pytest.fixture
 def filled(kept: Database, dedup: Dedup, news: Path) -> None:
-    """Yield a corpus of three settled articles, of which `copy` is a copy of `first`."""
+    """Fill the corpus with three settled articles; `copy` is a copy of `first`."""
     assert dedup("load", str(news)).code == 0
     assert dedup("backfill", "--workers", "1").code == 0
 

@@ -1,4 +1,4 @@
-"""Commands: answers and exit codes."""
+"""The answers and exit codes of commands."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_status_tells_bytes_of_tables_only_where_asked(dedup: Dedup, news: Path)
     assert re.search(r", \d+\.\d MB: 3 articles\n", shown)
     assert not any(words in shown for words in ("bytes per article", "sentence_pin"))
     assert "bytes per article: text" in more
-    assert "sentence_pin" in more, "every table"
+    assert "sentence_pin" in more, "`--sizes` lists every table"
 
 
 def test_status_shows_a_limit_that_fired(dedup: Dedup, news: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,7 +240,7 @@ def test_a_changed_setting_waits_for_the_next_backfill(dedup: Dedup, news: Path)
     assert "5 *" in shown
     assert " → " not in shown.split("\n", 1)[1]
     marks = {mark["id"]: (mark["status"], mark["duplicate_of"]) for mark in dedup("marks").lines}
-    assert marks["first"] == ("duplicate", "copy")  # both articles were added at the same moment
+    assert marks["first"] == ("duplicate", "copy")  # both were added at one moment, so the id decides
     assert "new settings" not in dedup("backfill", "--workers", "0").err
 
 

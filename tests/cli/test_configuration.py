@@ -22,7 +22,8 @@ SECRET = f"postgresql://ann:{PASSWORD}@127.0.0.1:1/absent"
 
 @pytest.fixture(autouse=True)
 def _no_variables(dedup: Dedup, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave only the embedded server, which these tests never start, and options."""
+    """Unset dedup's variables except timeouts. Without an option, commands then use the embedded server. No
+    test here starts this server."""
     for name in config.VARIABLES.values():
         if not name.startswith("DEDUP_TIMEOUT"):
             monkeypatch.delenv(name, raising=False)
@@ -147,7 +148,7 @@ def test_config_shows_values_and_their_places_and_no_password(
         assert said.code == 0
         assert PASSWORD not in said.out + said.err
     assert ["timeouts.lock", "7", "s", "the", "file"] in [line.split() for line in table.out.splitlines()]
-    # A wrong value is an error of every command.
+    # A wrong entry in the file makes every command fail.
     file.write_text("databse = 1")
     assert dedup("config").code == dedup("status").code == 2
 

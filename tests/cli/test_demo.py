@@ -1,4 +1,4 @@
-"""The demonstration as a test: every article of the newsroom names the mark that it must get."""
+"""The demonstration: every article of its newsroom names the mark that it must get."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_house_boilerplate_is_common(dedup: Dedup) -> None:
     dedup("load", str(resources.files("dedup.cli.newsroom") / "newsroom.jsonl"))
     dedup("backfill", "--workers", "0")
     shown = [row["example"] for row in json.loads(dedup("common", "--json").out)]
-    # The wire's own line has 32 carriers, but only 9.6 effective stories, since many carriers are copies.
+    # The wire's boilerplate has 32 carriers, but only 9.6 effective stories: many carriers are copies.
     assert len(shown) == 3
     assert "Courier journalists correct significant factual errors promptly." in shown
     assert not any("Vantage Wire newsroom" in example for example in shown)

@@ -1,4 +1,4 @@
-"""db psql, dump and restore, on embedded servers of their own."""
+"""`dedup db psql`, `db dump` and `db restore`, on two embedded servers made for each test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def homes() -> Iterator[tuple[Path, Path]]:
-    """Folders of two embedded servers. Not tmp_path: pytest closes it to the server of root."""
+    """Folders of two embedded servers. Root's server runs as another user, to whom `tmp_path` is closed."""
     made = [Path(tempfile.mkdtemp(prefix="dedup-test-")) for _ in range(2)]
     yield made[0], made[1]
     for home in made:
@@ -36,7 +36,8 @@ def homes() -> Iterator[tuple[Path, Path]]:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Runs a command with the server of a folder, in a process: psql takes its place."""
+    """Return a function that runs a command on the server of a folder. The command has a separate process,
+    because `db psql` replaces its process by psql."""
 
     def call(home: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
         kept = {k: v for k, v in os.environ.items() if k != "DEDUP_DATABASE_URL"}
@@ -54,7 +55,7 @@ def run(tmp_path: Path) -> Run:
 
 
 def fill(home: Path) -> None:
-    """A settled corpus of eight articles, a pin and a setting."""
+    """Make a settled corpus of eight articles, with a pin and a changed setting."""
     from dedup.db.database import Database
 
     database = Database(embedded.start(home))

@@ -1,4 +1,4 @@
-"""`dedup explain`: the verdict first, and the words that differ marked, with and without a terminal."""
+"""`dedup explain` prints the verdict first, and marks words that differ, with and without a terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EDITED = HARBOUR.replace("Port Marlow", "Port Marlowe").replace(
 
 @pytest.fixture
 def edited(dedup: Dedup, tmp_path: Path) -> Dedup:
-    """The harbour story and an edit of it, which spells a name again and has one more sentence."""
+    """A corpus with the harbour story and an edit that spells a name differently and adds a sentence."""
     rows = [
         {"id": "first", "text": HARBOUR, "published_at": "2026-03-11T08:00Z"},
         {"id": "edit", "text": EDITED, "published_at": "2026-03-12T08:00Z"},

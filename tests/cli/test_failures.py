@@ -1,4 +1,4 @@
-"""Failures: a line that names the next step, the right exit code, no secret, no traceback."""
+"""A failure prints one line with the next step, without secrets or tracebacks; its exit code is right."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def test_ctrl_c_of_a_running_process(dedup: Dedup, corpus_url: str) -> None:
     assert running.stdout is not None
     running.stdin.write(json.dumps({"id": "a", "text": HARBOUR}) + "\n")
     running.stdin.flush()
-    assert json.loads(running.stdout.readline())["status"] == "unique"  # it is at work, waiting for more
+    assert json.loads(running.stdout.readline())["status"] == "unique"  # the command now waits for more lines
     running.send_signal(signal.SIGINT)
     _, words = running.communicate(timeout=20)
     assert running.returncode == main.INTERRUPTED
@@ -289,7 +289,7 @@ def _wait_until(condition: Callable[[], bool]) -> None:
 
     deadline = time.monotonic() + 60
     while not condition():
-        assert time.monotonic() < deadline, "it did not come to that"
+        assert time.monotonic() < deadline, "the condition did not hold within a minute"
 
 
 class _failing:  # noqa: N801 - used like a function
@@ -316,7 +316,7 @@ class _failing:  # noqa: N801 - used like a function
 
 @pytest.fixture(autouse=True)
 def _keep_signals() -> Iterator[None]:
-    """A test that fails midway must not leave a handler behind."""
+    """Restore the handlers of signals, also after a test that fails midway."""
     kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
     for number, handler in kept.items():

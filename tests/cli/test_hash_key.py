@@ -1,4 +1,4 @@
-"""The hash key of a corpus: made, kept, shown only when asked for, and carried to another machine."""
+"""The hash key of a corpus: it is made, kept, shown only on request, and carried to another machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEY = "a key that is long enough: 6bd0a35f1ae24c5d"
 
 @pytest.fixture
 def typed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Puts words on the standard input of the next command."""
+    """Return a function that puts words on the standard input of the next command."""
     return lambda words: monkeypatch.setattr("sys.stdin", io.StringIO(words))
 
 
@@ -37,7 +37,7 @@ def other_corpus(server: Server) -> Iterator[str]:
 
 
 def shown(dedup: Dedup, *options: str) -> dict[str, Any]:
-    """The settings, as JSON."""
+    """Return the settings as `dedup settings --json` prints them."""
     found: dict[str, Any] = json.loads(dedup("settings", *options, "--json").out)
     return found
 
@@ -112,7 +112,7 @@ def test_another_machine_gets_equal_hashes_by_the_key_and_other_hashes_without(
     typed(f"{key}\n")
     assert dedup("init", "--hash-key", "-").code == 0
     assert filled() == (marks, hashes)
-    typed(f"{key}\n")  # the same again is no change
+    typed(f"{key}\n")  # entering the same key again changes nothing
     assert dedup("init", "--hash-key", "-").code == 0
     typed(f"{KEY}\n")
     refused = dedup("init", "--hash-key", "-")
@@ -174,7 +174,7 @@ def test_a_key_that_could_be_guessed_is_refused(
 
 @pytest.mark.long("dedup", "migrations")
 def test_a_pinned_sentence_follows_the_key(dedup: Dedup, database: Database, tmp_path: Path) -> None:
-    """Pins: one with its words, one with a hash that an article carries, one whose words are lost."""
+    """Check three sentence pins: one with its words, one with a stored sentence's hash, one without words."""
     sentences = HARBOUR.split(". ")
     long = "The mayor, who " + "spoke for a long time and " * 30 + "went home at noon."
     file = tmp_path / "long.jsonl"

@@ -1,4 +1,4 @@
-"""Help: all commands have it, docs/commands.md has all of it; pages name existing commands and options."""
+"""Every command has a help, docs/commands.md contains it, and pages name existing commands and options."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_the_help_of_load_names_fields_as_files_may() -> None:
         assert set(filter(None, names.split(", "))) <= set(DEFAULT_FIELDS[field])
 
 
-# The page of all commands.
+# The page of all commands
 
 
 @cache
@@ -184,18 +184,18 @@ def test_the_page_has_every_exit_code() -> None:
     assert codes == ["0", "1", "2", "3", "130", "143", "129"]
 
 
-# Commands that the pages tell the user to type.
+# Commands that the pages tell the user to type
 
 CODE = re.compile(r"^```.*?^```|^ {4}[^\n]+$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 CALL = re.compile(r"(?:^\s*(?:\$ )?|[`(;]|[|&:] |=\S+ )dedup((?: +[^\s;&)\"`#]+)*)")
-"""dedup where a shell expects a command: pages have its name in drawings and in sentences too."""
+"""The name dedup where a shell expects a command; pages also use the name in drawings and in sentences."""
 HASHED = {"dedup multiplier", "dedup increment"}
-"""Texts that docs/semantics.md has hashed."""
+"""Texts that docs/semantics.md uses as the input of hashes; they are no commands."""
 OPTION = re.compile(r"--?[A-Za-z][\w-]*")
 
 
 def mistakes(text: str) -> list[str]:
-    """The commands and options in the code of a page that dedup does not have."""
+    """Return the commands and options in the code of a page that do not exist."""
     found: list[str] = []
     for code in CODE.findall(text):
         inline = code.strip("`")
@@ -205,7 +205,7 @@ def mistakes(text: str) -> list[str]:
         elif code[0] == "`" and inline.split(" ")[0] in COMMANDS and " " in inline:
             found += wrong(inline.split())
         for line in code.splitlines():
-            for call in CALL.findall(line):  # a list of commands has a comma after each
+            for call in CALL.findall(line):  # commas separate the commands of a list
                 found += wrong(call.partition(", ")[0].split())
     return [said for said in found if said not in HASHED]
 
@@ -216,7 +216,7 @@ def wrong(words: list[str]) -> list[str]:
     given = iter(words)
     for word in given:
         if word in ("--database", "--schema"):
-            next(given, None)  # a name, and no command
+            next(given, None)  # skip the option's value, which is no command
         if word in ("|", "<", ">", "\\|"):
             break
         option = OPTION.match(word.lstrip("["))

@@ -1,4 +1,4 @@
-"""Load: every record is accounted for, in bounded batches; a failure stores and reports earlier records."""
+"""`dedup load` accounts for every record and stores bounded batches. A failure loses no earlier record."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_file_with_every_id_twice_adds_up(dedup: Dedup, database: Database, tm
     said = dedup("load", str(file)).err
     assert "read 1,000 lines: 500 new, 0 changed, 0 same, 500 superseded, 0 refused\n" in said
     assert set(stored(database).values()) == {f"{HARBOUR} 1"}
-    apart = lines(tmp_path / "apart.jsonl", rows)  # the first of each is stored by the time of the second
+    apart = lines(tmp_path / "apart.jsonl", rows)  # each id comes again only after its first row is stored
     assert heaps(json.loads(dedup("load", str(apart), "--json").out)) == (0, 1_000, 0, 0, 0)
 
 
@@ -73,7 +73,7 @@ def test_the_counts_add_up_for_any_files(
 
 @pytest.fixture
 def batches(monkeypatch: pytest.MonkeyPatch) -> list[list[Article]]:
-    """Record the batches of articles as they are stored."""
+    """Record each batch of articles that is stored."""
     found: list[list[Article]] = []
 
     def spy(cursor: Cursor, given: list[Article]) -> articles.LoadCounts:

@@ -1,4 +1,4 @@
-"""docs/load.md: each section is typed into a shell, on a fresh corpus, with files made here."""
+"""Every section of docs/load.md is typed into a shell, on a fresh corpus, with files made by this module."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def exports_of_wordpress(folder: Path) -> None:
 
 
 def excel(folder: Path) -> None:
-    """An export of a CMS as an editor saves it: a title above the table, dates of cells and dates as text."""
+    """Write an Excel export of a CMS as an editor saves it: a title above the table, and some dates as
+    text."""
     pytest.importorskip("python_calamine")
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
@@ -85,7 +86,8 @@ def excel(folder: Path) -> None:
 
 
 def newsapi(folder: Path) -> None:
-    """Return an answer of a news service, over several lines: without ids, one text cut, one text missing."""
+    """Write an answer of a news service over several lines: without ids, one text cut and one text
+    missing."""
     articles = [
         ("Courier", "Last keeper leaves the lighthouse", 1, "2026-03-13T09:00:00Z", KEEPER),
         ("Mercury", "A lighthouse without its keeper", 2, "2026-03-13T11:20:00Z", KEEPER),
@@ -121,7 +123,7 @@ FILES: dict[str, Callable[[Path], None]] = {
     "An answer of NewsAPI": newsapi,
     "WordPress": exports_of_wordpress,
 }
-"""Sections of the page, and functions that make their files."""
+"""Section of docs/load.md -> function that makes its files."""
 
 
 def typed(section: str) -> list[tuple[str, str]]:

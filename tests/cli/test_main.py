@@ -1,4 +1,4 @@
-"""The frame of the command line, without a database: help, version, completion at Tab, typos."""
+"""The command line without a database: help, version, completion by Tab, and typing errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _no_database(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-    """Runs a command that needs no database."""
+    """Return a function that runs a command without a database."""
 
     def run(*arguments: str) -> Result:
         capsys.readouterr()
@@ -118,7 +118,7 @@ SHELLS = {
         ("dedup marks --for", {"--format"}),
         ("dedup marks --format ", {"jsonl", "csv", "table"}),
         ("dedup completion ", {"bash", "zsh", "fish"}),
-        ("dedup load ne", set()),  # the shell goes on with names of files
+        ("dedup load ne", set()),  # the shell completes names of files instead
         ("dedup load news.jsonl mo", set()),
         ("dedup marks -o fi", set()),
         ("dedup judge review --import fi", set()),
@@ -175,7 +175,7 @@ def test_bash_completes_with_the_script(tmp_path: Path) -> None:
         timeout=60,
     )
     assert done.stderr == ""
-    # Without an answer, `-o default` completes names of files.
+    # dedup offers nothing here, so `-o default` lets bash complete names of files.
     assert done.stdout.splitlines() == [
         "complete -o default -F _dedup_completion dedup",
         "marks matches",

@@ -42,7 +42,7 @@ def execute(database: Database, statement: str) -> None:
 
 @pytest.fixture
 def settled(database: Database) -> Database:
-    """Twelve articles, settled."""
+    """A corpus of twelve settled articles."""
     load(database, *(article(f"a{i:02}", window(i, 6), i) for i in range(12)))
     deduplicator(database).backfill(workers=0)
     return database
@@ -50,16 +50,16 @@ def settled(database: Database) -> Database:
 
 NUMBER = r"-?\d+(?:\.\d+)?"
 DATA = re.compile(rf"[a-z_]+=(?:U|{NUMBER}s?);(?:{NUMBER})?;(?:{NUMBER})?;0")
-"""A label as the guidelines for plugins define it: 'label'=value[UOM];[warn];[crit];[min];[max]."""
+"""A figure as the guidelines for Nagios plugins define it: 'label'=value[UOM];[warn];[crit];[min];[max]."""
 
 
 def check(dedup: Dedup, *arguments: str) -> tuple[int, str]:
-    """Return the exit code and the message of a check, after a look at the form of its output."""
+    """Run `dedup status --check`, check the form of its output, and return its exit code and message."""
     found = dedup("status", "--check", *arguments)
     first, *others = found.out.splitlines()
     message, bar, data = first.removeprefix(f"DEDUP {STATES[found.code]} - ").partition(" | ")
     assert bar
-    assert len(message) < len(first), "the state and the exit code agree"
+    assert len(message) < len(first), "the printed state agrees with the exit code"
     assert all(DATA.fullmatch(one) for one in data.split(" ")), data
     assert all(
         re.fullmatch(r"(WARNING|CRITICAL) [a-z_]+: .+; list: `dedup [a-z -]+`", line) for line in others
@@ -100,7 +100,7 @@ def test_backfills_that_fail_again_and_again_are_told_at_once(
         for code in (0, 1):
             with pytest.raises(TypeError):
                 deduplicator(settled).backfill(workers=0)
-            assert check(dedup)[0] == code, "one failure may be of the moment"
+            assert check(dedup)[0] == code, "a single failure may be temporary"
     assert "2 runs failed since the last success (TypeError): see `dedup runs`" in check(dedup)[1]
     deduplicator(settled).backfill(workers=0)
     assert check(dedup) == (0, "0 articles wait")
@@ -176,14 +176,14 @@ def test_workers_that_are_all_gone(dedup: Dedup, settled: Database) -> None:
         runs.begin_worker(cursor, "desk-1", 17)
         runs.begin_worker(cursor, "desk-2", 18)
     change(settled, "worker", "seen_at = now() - interval '3 minutes'", "host = 'desk-1'")
-    assert check(dedup)[0] == 0, "one is left"
+    assert check(dedup)[0] == 0, "one worker is left"
     change(settled, "worker", "seen_at = now() - interval '3 minutes'")
     code, line = check(dedup)
     assert code == 1
     assert "the worker on desk-1, process 17, is gone; it was last seen 3 minutes ago" in line
     with settled.transaction() as cursor:
         runs.begin_worker(cursor, "desk-3", 19)
-    assert check(dedup)[0] == 0, "the next one removes their rows"
+    assert check(dedup)[0] == 0, "a new worker removes the rows of lost workers"
 
 
 def test_a_worker_whose_session_is_gone_is_gone_at_once(dedup: Dedup, settled: Database) -> None:
@@ -229,7 +229,7 @@ def test_a_worker_that_is_gone_for_an_hour_is_forgotten_where_nothing_waits(
 
 @pytest.fixture
 def owner(settled: Database) -> Iterator[psycopg.Connection[Any]]:
-    """The owner of an attached table whose 201 changes nobody has read yet."""
+    """The owner of an attached table with 201 changes that no run has read."""
     with owned(settled) as connection:
         news(connection)
         attach(settled)
@@ -243,28 +243,27 @@ def test_changes_of_attached_tables_that_wait_with_nobody_at_work(
 ) -> None:
     assert check(dedup) == (0, "0 articles and 201 changes of attached tables wait")
     change(settled, "outbox", "noted_at = now() - interval '20 minutes'")
-    assert check(dedup)[0] == 0, "the next backfill may be at night"
+    assert check(dedup)[0] == 0, "without a worker, changes may wait for the nightly backfill"
     code, line = check(dedup, "--max-wait", "15m")
     assert code == 1
     assert "a change of an attached table has waited for 20 minutes, and no run is at work" in line
     with settled.transaction() as cursor:
         runs.begin_worker(cursor, "desk-1", 17)
     code, line = check(dedup)
-    assert code == 1, "a worker takes what comes within a second"
+    assert code == 1, "a worker reads changes within a second"
     assert "20 minutes, and no run is at work" in line
     assert check(dedup, "--max-wait", "1h")[0] == 0
     with settled.transaction() as cursor:
         runs.claim(cursor, "worker", runs.Owner("desk-1", 17, None, None))
-    assert check(dedup)[0] == 0, "someone is at work"
+    assert check(dedup)[0] == 0, "a run is at work"
     change(settled, "outbox", "noted_at = now() - interval '27 hours'")
     assert "a change of an attached table has waited for 27 hours" in check(dedup)[1]
 
 
 @pytest.fixture
 def busy(settled: Database, owner: psycopg.Connection[Any]) -> Iterator[Database]:
-    """A corpus for `status`: every status, a limit, failures of two reasons, and a backfill
-    that holds the settle lock while changes wait.
-    """
+    """A corpus for `status` with every status, a limit that fired, failures of two reasons, and a backfill
+    that holds the settle lock while changes wait."""
     load(settled, *(article(f"n{i}", window(i, 6), i) for i in range(20, 25)))
     change(
         settled,
@@ -300,7 +299,7 @@ def test_status_fits_a_screen_and_names_what_it_leaves_out(
     shown, whole = dedup("status"), dedup("status", "--all")
     lines = (shown.out + shown.err).splitlines()
     assert sum(-(-len(line) // 80) for line in lines) <= 24 - 2, (
-        "the command and the next prompt are lines too"
+        "the command and the next prompt also take lines"
     )
     told = " ".join(" ".join(lines).split())
     for words in ("unique", "similar", "duplicate", "pending", "failed", "process 1234567 (fingerprinting"):
@@ -377,7 +376,7 @@ def test_only_chosen_figures_alarm_above_their_thresholds(
     value, _, limits = data.partition(";")
     out = dedup("status", "--check", *options).out
     assert re.search(rf" {value.replace('0s', f'{NUMBER}s')};{limits}[ \n]", out), out
-    assert "failed=0;;;0" in out, "others are told, and have no thresholds"
+    assert "failed=0;;;0" in out, "other figures are printed without thresholds"
 
 
 @pytest.mark.parametrize(
@@ -396,7 +395,7 @@ def test_wrong_usage_and_a_refused_login_are_unknown(
     found = dedup("status", "--check", "--max-agee", "1h")
     assert found.code == 3
     assert found.out.startswith("DEDUP UNKNOWN - No such option: --max-agee. Did you mean --max-age or")
-    assert dedup("status", "--max-agee", "1h").code == 2, "only a check has the codes of plugins"
+    assert dedup("status", "--max-agee", "1h").code == 2, "only `--check` has the exit codes of plugins"
     assert dedup("--schema", "No", "status", "--check").code == 3
     url = psycopg.conninfo.make_conninfo(corpus_url, user="nobody_of_that_name", password="not to be told")
     monkeypatch.setenv(URL_VARIABLE, url)
@@ -463,7 +462,7 @@ def test_the_last_runs(dedup: Dedup, settled: Database) -> None:
 
 
 def samples(text: str) -> dict[tuple[str, ...], float]:
-    """Name and labels to the value of every sample, read by the client library's own parser."""
+    """Return the value of every sample by its name and labels, read with Prometheus' own parser."""
     return {
         (sample.name, *sample.labels.values()): sample.value
         for family in text_string_to_metric_families(text)
@@ -528,7 +527,7 @@ def test_a_scrape(settled: Database, corpus_url: str) -> None:
 
 @pytest.fixture
 def large(settled: Database, monkeypatch: pytest.MonkeyPatch) -> Database:
-    """A corpus whose unsettled articles are more than are looked at."""
+    """A corpus with more unsettled articles than `monitoring.SAMPLE`, so that their number is estimated."""
     monkeypatch.setattr(monitoring, "SAMPLE", 4)
     change(settled, "article", "text = text || ' more'", "source_id < 'a06'")
     execute(settled, "ANALYZE dedup.article, dedup.article_mark")
@@ -560,7 +559,8 @@ class Noting:
 
 
 def test_a_look_reads_no_table_as_a_whole(settled: Database) -> None:
-    """The plans say how, whatever the size; `dedup.run` and `dedup.worker` are small by themselves."""
+    """Check the plans of the queries, which hold for any size. Only `dedup.run` and `dedup.worker`, which
+    stay small, may be read as a whole."""
     with settled.transaction() as cursor:
         noting: Any = Noting(cursor)
         monitoring.load_vitals(noting)

@@ -1,4 +1,4 @@
-"""grant, uninstall and init --sql, as they are typed."""
+"""The commands `grant`, `uninstall` and `init --sql`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/window.md and docs/operate.md: every command works, in the order of the pages."""
+"""Every command of docs/window.md and docs/operate.md works, in the order of the pages."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ BLOCKS = re.findall(r"^```sh\n(.*?)^```", "\n".join(PAGES), re.MULTILINE | re.DO
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder with an embedded server that has a corpus, and the programs of the page. Not tmp_path: pytest
-    closes it to the server of root."""
+    """A folder with `dedup`, for embedded servers. Their user may not enter `tmp_path`."""
     made = Path(tempfile.mkdtemp(prefix="dedup-test-"))
     programs = made / "bin"
     programs.mkdir()

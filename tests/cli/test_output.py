@@ -1,4 +1,4 @@
-"""Output: harmless text, tables that fit the terminal, and the progress of long work."""
+"""Output of commands: hostile text does no harm, tables fit the terminal, and long work shows progress."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def assert_harmless(result: Result) -> None:
 
 @pytest.fixture
 def hostile(dedup: Dedup, tmp_path: Path) -> Dedup:
-    """A corpus in which everything a stranger can write is hostile."""
+    """A corpus in which all text that a stranger can write is hostile."""
     evil = {"title": EVIL, "url": EVIL, "publication": EVIL}
     text = f"{HARBOUR} {CONTROL.replace(chr(0x2029), '')} was what the sign on the pier said all day long."
     rows = [
@@ -168,7 +168,7 @@ def test_raw_opts_out(hostile: Dedup) -> None:
 
 
 def test_what_a_console_is_given_is_made_harmless(capsys: pytest.CaptureFixture[str]) -> None:
-    """Also where a command forgets it."""
+    """Output is made harmless even if a command forgets to do so."""
     output.console().print(f"a{CONTROL}z")
     output.say(EVIL)
     shown = capsys.readouterr()
@@ -191,7 +191,7 @@ ROWS = [
 
 
 class Screen(io.StringIO):
-    """Stdout as a terminal."""
+    """A terminal in place of stdout."""
 
     def isatty(self) -> bool:
         return True
@@ -200,7 +200,8 @@ class Screen(io.StringIO):
 def table_lines(
     width: int | None, columns: Sequence[str], rows: Sequence[Sequence[Any]], numbers: Sequence[str] = ()
 ) -> list[str]:
-    """The lines of a table in a terminal of so many columns, or in a pipe, without styles."""
+    """Return the lines of a table, without styles, in a terminal of this width; in a pipe if `width` is
+    None."""
     screen = io.StringIO() if width is None else Screen()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("sys.stdout", screen)
@@ -234,13 +235,13 @@ def test_a_table_fits_the_terminal() -> None:
     )
     os.close(slave)
     read = b""
-    with suppress(OSError):  # the other end is closed
+    with suppress(OSError):  # the program has closed the other end
         while piece := os.read(master, 65_536):
             read += piece
     os.close(master)
     raw = read.decode()
     assert running.wait(30) == 0, raw
-    assert "\x1b[" in raw  # statuses have colours
+    assert "\x1b[" in raw  # statuses are coloured
     tables = re.split(r"== (\d+)\n", ANSI.sub("", raw.replace("\r\n", "\n")))[1:]
     shown = {int(width): found.splitlines() for width, found in zip(tables[::2], tables[1::2], strict=True)}
     assert list(shown) == [40, 80, 200]
@@ -318,11 +319,11 @@ def test_no_id_and_no_number_is_broken_whatever_the_width(
         assert all(cell_len(line) <= width or line in whole for line in lines)
     shown = Counter("".join(lines))
     for text in (output.printable(text) for row in rows for text in (row[0], row[1], row[3])):
-        assert not Counter("".join(text.split())) - shown  # nothing is cut off
+        assert not Counter("".join(text.split())) - shown  # no character of a value is cut off
 
 
 class Work:
-    """Lines of progress with a clock that the test moves."""
+    """Progress lines with a clock that the test sets."""
 
     def __init__(self, unit: str = "articles") -> None:
         self.time = 0.0
@@ -393,7 +394,7 @@ def test_work_that_is_over_soon_says_nothing() -> None:
 def test_the_end_is_estimated_from_the_last_minute() -> None:
     work = Work()
     work.shown.start("settling", 100_000)
-    work.step(1, 20_000)  # a quick start
+    work.step(1, 20_000)  # the first articles are quick
     for _ in range(20):
         work.step(10, 100)
     assert work.lines[-1].endswith("settling: 22,000 of 100,000 articles, 10/s, about 2 h 10 min left")

@@ -14,7 +14,7 @@ from tests.cli.conftest import Dedup
 
 @pytest.fixture
 def settled(dedup: Dedup, news: Path) -> Dedup:
-    """`first` with its copy, and `other`; all settled."""
+    """A settled corpus of `first`, its copy, and `other`."""
     dedup("load", str(news))
     dedup("backfill", "--workers", "0")
     return dedup

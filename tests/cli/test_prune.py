@@ -14,7 +14,7 @@ from tests.cli.conftest import HARBOUR, Dedup, lines
 
 @pytest.fixture
 def spanning_file(tmp_path: Path) -> Path:
-    """A report that is printed three times, a year apart."""
+    """A file with a report that was printed three times, a year apart."""
     days = ("2024-03-11T08:00Z", "2025-03-11T08:00Z", "2026-03-11T08:00Z")
     rows = [{"id": str(n), "text": HARBOUR, "published_at": day} for n, day in enumerate(days)]
     return lines(tmp_path / "years.jsonl", rows)
@@ -22,7 +22,7 @@ def spanning_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def spanning(dedup: Dedup, spanning_file: Path) -> Dedup:
-    """A settled corpus of it."""
+    """A settled corpus of the articles in `spanning_file`."""
     dedup("load", str(spanning_file))
     dedup("backfill", "--workers", "0")
     return dedup
@@ -77,7 +77,7 @@ def test_to_prune_articles_needs_a_yes_and_says_how_many_go(spanning: Dedup) -> 
     assert "1 of 3 articles will be archived, and never compared again; this cannot be undone" in refused.err
     spanning("backfill", "--workers", "0")
     assert json.loads(spanning("status", "--json").out)["archived"] == 0
-    assert spanning("prune", "--older-than", "4y").code == 0  # nothing goes, so there is nothing to ask
+    assert spanning("prune", "--older-than", "4y").code == 0  # nothing is archived, so no --yes is needed
 
 
 @pytest.mark.long("dedup", "migrations")
@@ -98,7 +98,7 @@ def test_a_window_that_archives_articles_needs_a_yes_and_says_how_many_go(
     assert dedup("settings", "set", "keep_window=9y").code == 0
     assert dedup("settings", "set", "keep_window=400d", "--yes").code == 0
     assert "; archived 1 article\n" in dedup("backfill", "--workers", "0").err
-    assert dedup("settings", "set", "keep_window=400d").code == 0  # nothing more goes
+    assert dedup("settings", "set", "keep_window=400d").code == 0  # no more articles would be archived
     assert "archives 1 of 3 articles" in dedup("settings", "set", "keep_window=30d").err
 
 

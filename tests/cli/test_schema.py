@@ -1,4 +1,4 @@
-"""`--schema` names a different corpus in the same database."""
+"""The option `--schema` names another corpus in the same database."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_every_command_works_on_the_corpus_of_the_option(dedup: Dedup, news: Pat
     }
     assert dedup("--schema", "wires", "verify").code == 0
     assert dedup("--schema", "wires", "worker", "--once").code == 0
-    assert dedup("marks").lines == []  # and nothing is left of it for the next command
+    assert dedup("marks").lines == []  # the option does not affect the next command
     assert VARIABLE not in os.environ
     asked = dedup("--schema", "wires", "uninstall")
     assert "the schema wires with 3 articles" in asked.err

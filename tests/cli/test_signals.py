@@ -158,10 +158,12 @@ def test_a_signal_is_forgotten_by_the_next_command(run: Run) -> None:
 def test_a_second_signal_at_any_line_of_the_first_ones_handler_disturbs_nothing(
     run: Run, held: Callable[[], AbstractContextManager[signals.StopFlag]]
 ) -> None:
-    """A handler that takes a lock would wait for itself, for ever."""
+    """The second signal interrupts the handler of the first. A handler that takes a lock would wait for
+    ever."""
 
     def at(line: int) -> int:
-        """Send the second signal at that line. Return how many lines the handler of the first signal ran."""
+        """Send the second signal at this line of the handler. Return the number of lines of the first handler
+        that ran."""
         lines = 0
 
         def traced(_frame: FrameType, event: str, _argument: object) -> Any:

@@ -1,4 +1,4 @@
-"""Messages to systemd: ready, status, watchdog, stopping; the socket of the test is the service manager."""
+"""Messages to systemd: ready, status, watchdog and stopping. The test's socket plays the service manager."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECONDS = 30.0
 
 
 class Manager:
-    """The service manager: a socket, and the lines that came."""
+    """A service manager: a socket, and the lines that it has received."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -35,7 +35,7 @@ class Manager:
         self.lines: list[str] = []
 
     def read(self) -> list[str]:
-        """Return all lines that came until now."""
+        """Return all lines received so far."""
         while True:
             try:
                 self.lines += self.socket.recv(4096, socket.MSG_DONTWAIT).decode().split("\n")
@@ -45,7 +45,7 @@ class Manager:
 
 @pytest.fixture(params=["file", "abstract"])
 def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Manager]:
-    """A manager with a socket in the file system, or without a file."""
+    """A manager with a socket in the file system, or with an abstract socket."""
     path = str(tmp_path / "notify")
     found = Manager(path if request.param == "file" else f"@{path}")
     with found.socket:
@@ -54,7 +54,7 @@ def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Manager]
 
 @pytest.fixture
 def notifier(manager: Manager, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notifier]:
-    """A loop's flag under a watchdog that waits no time at all."""
+    """The notifier of a loop. With a watchdog time of zero, every turn of the loop answers the watchdog."""
     monkeypatch.setattr(systemd, "STATUS_SECONDS", 0.0)
     monkeypatch.setenv("NOTIFY_SOCKET", manager.address)
     monkeypatch.setenv("WATCHDOG_USEC", "0")
@@ -84,7 +84,7 @@ def test_only_the_loop_and_its_progress_answer_the_watchdog(manager: Manager, no
         other = threading.Thread(target=call)
         other.start()
         other.join()
-    assert len(manager.read()) == before, "a thread that lives on while the loop hangs"
+    assert len(manager.read()) == before, "another thread may live on while the loop hangs"
     notifier.advance(1)
     assert len(manager.read()) > before
 
@@ -122,7 +122,9 @@ def test_the_watchdog_is_answered_after_half_of_its_time(
     now = [1_000.0]
     monkeypatch.setattr("dedup.cli.systemd.time.monotonic", lambda: now[0])
     notifier = Notifier(StopFlag())
-    assert not {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} & os.environ.keys(), "not for children"
+    assert not {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} & os.environ.keys(), (
+        "child processes do not get these variables"
+    )
     for seconds, answers in ((0, 0), (0, 1), (29, 1), (1, 2), (29, 2), (1, 3)):
         now[0] += seconds
         notifier.is_set()
@@ -141,7 +143,7 @@ def test_without_a_manager_the_loop_goes_on(address: str, monkeypatch: pytest.Mo
 
 @contextmanager
 def service(manager: Manager, url: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A command under a manager whose watchdog waits for a tenth of a second; it is killed at the end."""
+    """Run a command under a manager with a watchdog time of 0.1 s; kill the command at the end."""
     given = {URL_VARIABLE: url, "NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": "100000"}
     process = subprocess.Popen(
         [sys.executable, "-m", "dedup.cli.main", *arguments],

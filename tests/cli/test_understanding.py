@@ -24,7 +24,7 @@ KINDS = [(".jsonl", ""), (".csv", ","), (".csv", ";"), (".csv", "\t"), (".parque
 
 
 def corpus_of(database: Database) -> list[tuple[Any, ...]]:
-    """Everything that articles are, by id."""
+    """Return the fields and the status of every article, sorted by id."""
     with database.transaction() as cursor:
         return cursor.execute(
             "SELECT source_id, md5(text), title, url, publication, published_at, added_at, language, status"
@@ -40,7 +40,7 @@ def test_the_same_rows_are_the_same_corpus_in_every_format_under_every_name(
     dedup: Dedup, database: Database, tmp_path: Path, count: int
 ) -> None:
     articles = exports.articles(count)
-    for article in articles:  # storing the article fills in the missing fields
+    for article in articles:  # without a fixed time, storing would fill in the present time
         object.__setattr__(article, "added_at", article.added_at or exports.FIRST)
     found = []
     for names in NAMES.values():
@@ -281,7 +281,7 @@ def test_check_answers_blank_and_refused_lines_and_names_repairs(dedup: Dedup, t
     ]
     assert answers[0]["reason"] == "line 1: the line is blank"
     assert [r["field"] for a in answers for r in a["repairs"]] == ["published_at"]
-    assert len({tuple(a) for a in answers}) == 1, "answers have different keys"
+    assert len({tuple(a) for a in answers}) == 1, "all answers have the same keys"
 
 
 @pytest.mark.long("dedup", "migrations")
@@ -365,7 +365,8 @@ def test_stories_lists_the_most_copied_first(dedup: Dedup, news: Path) -> None:
     dedup("backfill", "--workers", "0")
     shown = dedup("stories")
     told = shown.out.splitlines()[2].split()
-    called = json.loads(dedup("stories", "--json").out)[0]["first_words"]  # there is no title
+    # The table shows the first words, because the article has no title.
+    called = json.loads(dedup("stories", "--json").out)[0]["first_words"]
     assert told[:2] == ["1", "first"]
     assert called.startswith(" ".join(told[2:6]))
     assert "next: dedup show first" in shown.err

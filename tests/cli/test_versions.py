@@ -17,7 +17,7 @@ EDITED = HARBOUR.replace("Port Marlow", "Port Marlowe").replace(
 
 @pytest.fixture
 def story(dedup: Dedup, tmp_path: Path) -> Dedup:
-    """Return the harbour story in three outlets, one of which edited it."""
+    """A corpus with the harbour story in three outlets; one of the outlets edited it."""
     rows = [
         {"id": "first", "text": HARBOUR, "publication": "Wire", "published_at": "2026-03-11T08:00Z"},
         {"id": "copy", "text": HARBOUR, "publication": "Herald", "published_at": "2026-03-11T09:00Z"},
@@ -90,7 +90,7 @@ def test_copies_that_can_go_without_the_loss_of_a_word_are_listed(story: Dedup, 
     }
     assert story("removable", "-f", "csv", "-o", "gone.csv").out == ""
     assert (tmp_path / "gone.csv").read_text("utf-8").splitlines()[1].startswith("copy,first,Herald,Wire,")
-    assert story("show", "copy").code == 0  # nothing is removed
+    assert story("show", "copy").code == 0  # the commands remove no article
 
 
 def test_a_hostile_id_stays_on_its_line(dedup: Dedup, tmp_path: Path) -> None:

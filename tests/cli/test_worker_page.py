@@ -1,4 +1,4 @@
-"""docs/worker.md: a shell runs every command in order."""
+"""Every command of docs/worker.md works in a shell, in the order of the page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_page_has_commands() -> None:
 
 @pytest.fixture
 def environment(database: Database, corpus_url: str, tmp_path: Path) -> dict[str, str]:
-    """A shell that knows `dedup`, with a settled corpus."""
+    """Variables of a shell that finds the program `dedup`; the corpus has four articles."""
     load(database, *(article(f"a{i:02}", window(i, 6), i) for i in range(4)))
     program = tmp_path / "bin" / "dedup"
     program.parent.mkdir()
@@ -58,7 +58,7 @@ def test_every_command_that_ends_works(environment: dict[str, str], tmp_path: Pa
 @pytest.mark.parametrize("line", ENDLESS)
 def test_every_worker_starts_and_stops(line: str, environment: dict[str, str], tmp_path: Path) -> None:
     log = tmp_path / "log"
-    line = line.replace("9818", "0")  # another process on this machine may be working
+    line = line.replace("9818", "0")  # port 9818 may be taken by another process
     with log.open("wb") as file:
         worker = subprocess.Popen(["sh", "-c", f"exec {line}"], env=environment, stderr=file)
     try:

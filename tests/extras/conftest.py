@@ -1,4 +1,4 @@
-"""Fixtures that tests of extras share: the command line under test, and files for it."""
+"""Fixtures for the tests of all extras: the command line, and files for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extras import what they may, and load it when it is used."""
+"""Extras import only what they may, and only when it is used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.test_architecture import (
 
 @each("name", [name for name in NAMES if re.match(r"extras/spark/\w+\.py", name)])
 def test_the_cluster_knows_no_database(name: str) -> None:
-    # Executors import it: machines that have neither a database nor an embedded server.
+    # Executors import these modules, on machines without a database or an embedded server.
     assert [module for module in imported(tree(name)) if is_within(module, DATABASE + OUTER)] == []
 
 

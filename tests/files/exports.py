@@ -32,11 +32,11 @@ NEWSROOM: dict[str, str] = {
     "kept": "Kept",
     "scope": "Scope",
 }
-"""Field of an article -> name of the column."""
+"""Field of an article -> name of its column."""
 
 
 def articles(count: int, seed: int = 9) -> list[Article]:
-    """Invented articles; each optional field is missing now and then."""
+    """Return invented articles; some optional fields are missing."""
     rng = random.Random(seed)
 
     def words(most: int) -> str:
@@ -64,8 +64,8 @@ def articles(count: int, seed: int = 9) -> list[Article]:
 
 
 def rows(found: list[Article], names: dict[str, str]) -> list[dict[str, Any]]:
-    """The articles as rows with such names, times as datetimes, kept values as JSON, and a column that no one
-    asks for."""
+    """Return the articles as rows with these column names: times as datetimes, kept values as JSON, and a
+    column that no test reads."""
     return [
         {names[name]: getattr(a, name) for name in names}
         | {names["kept"]: kept_json(a.kept), "Section": "Local"}
@@ -74,7 +74,7 @@ def rows(found: list[Article], names: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def write(path: Path, found: list[dict[str, Any]], delimiter: str = ",") -> Path:
-    """Write rows into a file of the format that its name says."""
+    """Write rows into a file; its suffix decides the format."""
     if path.suffix == ".parquet":
         import pyarrow
         import pyarrow.parquet

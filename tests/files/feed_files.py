@@ -59,7 +59,7 @@ def post(
     status: str = "publish",
     site: str = "https://courier.example",
 ) -> str:
-    """An item of an export of WordPress."""
+    """Return an item of a WordPress export."""
     when = FIRST + timedelta(hours=number)
     gmt = "0000-00-00 00:00:00" if status == "draft" else f"{when:%Y-%m-%d %H:%M:%S}"
     return f"""  <item>
@@ -86,13 +86,13 @@ def wordpress(*items: str, title: str = "Courier", site: str = "https://courier.
 
 
 def blocks(text: str) -> str:
-    """A text as the editor of WordPress keeps it: a block for each sentence."""
+    """Return a text as WordPress' editor stores it: each sentence is a block."""
     sentences = [f"{sentence.rstrip('.')}." for sentence in text.split(". ")]
     return "\n\n".join(f"<!-- wp:paragraph -->\n<p>{one}</p>\n<!-- /wp:paragraph -->" for one in sentences)
 
 
 def rss_item(name: str, text: str, *, title: str = "A title", hours: int = 0, more: str = "") -> str:
-    """An item of RSS whose description is escaped HTML."""
+    """Return an item of RSS, in which the description is escaped HTML."""
     when = format_datetime(FIRST + timedelta(hours=hours))
     return (
         f"<item><title>{escape(title)}</title><link>https://mercury.example/{name}</link>"

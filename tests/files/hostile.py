@@ -1,7 +1,7 @@
-"""Two hundred hostile files, made from a seed, each with the good records that must survive.
+"""Make two hundred hostile files from a seed, each with the good records that a load must store.
 
-`make` writes them. Run as a program it loads the files of a list one after the other, as the command line
-would, and prints what became of each and how much memory it took:
+`make` writes the files. Run as a program, this module loads the files of a list one after another, like
+the command line, and prints the result of each load and its memory:
 
     python -m tests.files.hostile LIST
 """
@@ -34,14 +34,15 @@ HARMFUL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202edrow\u2066\u200f\u2028\x85\r"
 
 @dataclass
 class Case:
-    """A file: its bytes, or how it is made otherwise, and what a load must make of it.
+    """A hostile file, and the right result of its load.
 
     Attributes:
-        suffix: of its name, which says the format.
+        content: bytes of the file; after `make`, only of a pipe.
+        suffix: end of the file's name, which decides the format.
         good: id -> text of the records that must be stored.
-        lines: records read, where that is certain.
-        codes: exit codes that are right.
-        write: makes what is no plain file of bytes, at a path.
+        lines: number of records read; None if it is not certain.
+        codes: right exit codes.
+        write: function that makes the file at a path, if it is not simply `content`.
     """
 
     suffix: str
@@ -54,7 +55,7 @@ class Case:
 
 
 class Maker:
-    """Makes cases; `large` ones are as large as they come, others small enough for every day."""
+    """A maker of hostile files; `large`: as large as in an attack, else small enough for daily tests."""
 
     def __init__(self, seed: int, large: bool) -> None:
         self.rng = random.Random(seed)
@@ -92,7 +93,7 @@ def good(*groups: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def around(maker: Maker, bad: bytes, bad_lines: int, suffix: str = ".jsonl") -> Case:
-    """Something bad with good records before and behind it."""
+    """Make bad records with good records before and after them."""
     before, after = maker.few(), maker.few()
     write, head = (jsonl, b"") if suffix.startswith(".jsonl") else (csv, b"id,text\n")
     content = head + write(before) + bad + write(after)
@@ -190,7 +191,7 @@ def encoded(maker: Maker) -> Case:
 
 
 def document(maker: Maker) -> Case:
-    """An answer of a service, with something bad between its articles."""
+    """Make an answer of a web service, with bad items between its articles."""
     bad: list[tuple[bytes, int]] = [
         *((line, 1) for line in BAD_LINES if line.startswith((b"{", b"null")) and line != b"{"),
         (b"[" * 1_000_000 + b"]" * 1_000_000, 1),
@@ -213,7 +214,7 @@ def document_cut(maker: Maker) -> Case:
 
 
 def packed_otherwise(maker: Maker) -> Case:
-    """Blanks and a long line that are unpacked to gigabytes, in every other way to pack."""
+    """Make a long line that is unpacked to gigabytes, packed by bzip2, xz or zstd."""
     packings: list[tuple[str, Callable[[bytes], bytes]]]
     packings = [(".bz2", bz2.compress), (".xz", lzma.compress), (".zst", zstd.compress)]
     suffix, pack = maker.rng.choice(packings)
@@ -224,7 +225,7 @@ def packed_otherwise(maker: Maker) -> Case:
 
 
 def zipped(maker: Maker) -> Case:
-    """An archive with a bomb, a broken file, and names that leave the archive."""
+    """Make an archive with a bomb, a broken file, and names that lead outside the archive."""
     before, after = maker.few(), maker.few()
     bomb = b'{"id": "x", "text": "' + b"x" * (maker.size(20, 300) * MIB) + b'"}\n'
     names = ["../../etc/passwd.jsonl", "/etc/x.jsonl", f"{HARMFUL}.jsonl", "a" * 60_000 + ".jsonl"]
@@ -276,7 +277,7 @@ def excel_bomb(maker: Maker) -> Case:
                 if name == part
                 else content,
             )
-    return Case(".xlsx", file.getvalue(), codes=(0, 1, 2))  # parts that are not read do no harm
+    return Case(".xlsx", file.getvalue(), codes=(0, 1, 2))  # a bomb in an unread part does no harm
 
 
 def excel_noise(maker: Maker) -> Case:
@@ -313,13 +314,13 @@ def long_texts(maker: Maker) -> Case:
 
 
 def escaped_text(maker: Maker) -> Case:
-    """Characters that JSON, SQL arrays and CSV escape."""
+    """Make a text of characters that JSON, SQL arrays and CSV escape."""
     record = {"id": f"escaped-{maker.serial}", "text": maker.rng.choice(["\\", '"']) * (7 * MIB)}
     return Case(".jsonl", jsonl([record]), good([record]), 1)
 
 
 def wide_text(maker: Maker) -> Case:
-    """Return a record in which one emoji makes Python store every character in four bytes."""
+    """Make a record in which one emoji makes Python store every character in four bytes."""
     record = {"id": f"wide-{maker.serial}", "text": "a" * (15 * MIB) + "🙂"}
     suffix = maker.rng.choice([".jsonl", ".csv"])
     if suffix == ".csv":
@@ -335,7 +336,7 @@ def long_titles(maker: Maker) -> Case:
 
 
 def packed_bomb(maker: Maker) -> Case:
-    """A line that unpacks to up to 6 GB."""
+    """Make a line that is unpacked to up to 6 GB."""
     before, after = maker.few(), maker.few()
     member = gzip.compress(b"x" * (64 * MIB), 9)
     content = gzip.compress(jsonl(before) + b'{"id": "x", "text": "')
@@ -373,7 +374,7 @@ def packed_and_cut(maker: Maker) -> Case:
     records = maker.records(2_000)
     suffix = maker.rng.choice([".jsonl.gz", ".csv.gz"])
     whole = gzip.compress(jsonl(records) if suffix.startswith(".jsonl") else b"id,text\n" + csv(records))
-    # Unpacking a third of the bytes gives at least the first hundred.
+    # A third of the packed bytes holds at least the first hundred records.
     return Case(
         suffix, whole[: maker.rng.randint(len(whole) // 3, len(whole) - 1)], good(records[:100]), None, (1,)
     )
@@ -387,7 +388,7 @@ def packed_with_long_name(maker: Maker) -> Case:
 
 
 def sparse(maker: Maker) -> Case:
-    """Write a file with a hole: it takes no space on the disk, and is one giant line."""
+    """Make a file with a hole: a giant line that takes no space on the disk."""
     before, after, hole = maker.few(), maker.few(), maker.size(40, 600) * MIB
 
     def write(path: Path) -> None:
@@ -439,7 +440,7 @@ def csv_rows(maker: Maker) -> Case:
 
 
 def csv_long(maker: Maker) -> Case:
-    """A quoted value of many lines, beyond the bound, that holds rows somebody would like to bring."""
+    """Make a quoted value of many lines, longer than the limit; its lines look like rows."""
     forged = b"good-1,forged\n" * (maker.size(20, 60) * MIB // 14)
     return around(maker, b'x,"' + forged + b'"\n', 1, ".csv")
 
@@ -488,7 +489,7 @@ def parquet_broken(maker: Maker) -> Case:
 
 
 def parquet_bomb(maker: Maker) -> Case:
-    """A dictionary of one value, for every row; and rows that are longer than their bound."""
+    """Make a column in which every row has the same long text, stored once; or rows longer than the limit."""
     size = maker.size(2, 12) * MIB
     text, count = maker.rng.choice([("x" * size, 20), ("x" * (30 * MIB), 3)])
     maker.serial += 1
@@ -565,10 +566,10 @@ def unknown(maker: Maker) -> Case:
 
 
 def pipe(maker: Maker) -> Case:
-    """A pipe whose writer goes away within a line."""
+    """Make a pipe that its writer closes in the middle of a line."""
     records = maker.few()
     case = Case(".jsonl", jsonl(records) + b'{"id": "x", "te', good(records), len(records) + 1)
-    case.write = os.mkfifo  # the loader's side fills it; see `_feed`
+    case.write = os.mkfifo  # `_feed` fills the pipe during the load
     return case
 
 
@@ -603,7 +604,7 @@ NAMES = (
 
 
 def make(folder: Path, seed: int, count: int, *, large: bool) -> list[Case]:
-    """Write so many hostile files into a folder; every kind comes before any comes twice."""
+    """Write `count` hostile files into a folder. Every kind comes once before any kind comes again."""
     maker = Maker(seed, large)
     cases = []
     for number in range(count):
@@ -621,7 +622,7 @@ def make(folder: Path, seed: int, count: int, *, large: bool) -> list[Case]:
 
 
 def load(names: list[str], pipes: dict[str, str]) -> dict[str, Any]:
-    """Load files one after the other in this process. Return the output of each load, and the peak memory."""
+    """Load files one after another in this process. Return the output of each load, and the peak memory."""
     from dedup.cli import main
 
     runs = []
@@ -644,9 +645,9 @@ def _feed(name: str, content: bytes) -> None:
 
 
 def memory() -> int:
-    """The most memory this process has had in use, in bytes."""
+    """Return the peak memory of this process in bytes."""
     status = Path("/proc/self/status")
-    if status.exists():  # ru_maxrss would include the memory of the parent at the start of this process
+    if status.exists():  # ru_maxrss would include the parent's memory at the start
         (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
         return int(line.split()[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

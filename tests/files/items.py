@@ -1,4 +1,4 @@
-"""Read the records and refusals of a file, for the tests of one format."""
+"""Helpers for the tests of one format: read the records and refusals of a file."""
 
 from __future__ import annotations
 

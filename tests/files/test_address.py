@@ -1,4 +1,4 @@
-"""Addresses are distinguished from paths, and shown without their secrets."""
+"""Addresses are distinguished from paths, and are shown without their secrets."""
 
 from __future__ import annotations
 

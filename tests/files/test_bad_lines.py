@@ -1,4 +1,4 @@
-"""Bad lines: refused or repaired, with reason and id, never silently."""
+"""Bad lines of a file are refused or repaired, with reason and id, and never silently."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ REFUSED: list[tuple[bytes, str, str | None]] = [
     (b'{"id": ' + b"1" * 5000 + b', "text": "a"}', "a number in the JSON has too many digits", None),
 ]
 
-REPAIRED: list[tuple[bytes, str, str, str, Any]] = [  # line, field, reason, value, what is kept
+REPAIRED: list[tuple[bytes, str, str, str, Any]] = [  # line, field, reason, value, kept value
     (line(1, published_at="secret"), "published_at", NO_TIME, "secret", None),
     (line(1, pubDate="05/01/2020"), "published_at", NO_TIME, "05/01/2020", None),
     (line(1, published_at="\ud800"), "published_at", NO_TIME, "\ud800", None),

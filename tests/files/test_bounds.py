@@ -1,4 +1,4 @@
-"""Bounds of input: values beyond a bound are reported, and no record takes more memory than its share."""
+"""Bounds of input: values beyond a bound are reported, and no record takes more memory than allowed."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_names_that_differ_in_spaces_only_are_not_all_tried() -> None:
     shape = naming.make_shape(naming.DEFAULT_FIELDS, names, lambda *_: None)
     options = dict(shape.fields)["text"]
     assert len(options) == naming.MAX_OPTIONS
-    assert len(shape.ignored) == 1_000 - naming.MAX_OPTIONS, "and the others are told"
+    assert len(shape.ignored) == 1_000 - naming.MAX_OPTIONS, "the other names are reported"
 
 
 def write(path: Path, columns: dict[str, Any], **options: Any) -> Path:
@@ -109,9 +109,9 @@ def test_rows_of_parquet_in_a_page_that_would_fill_the_memory_are_refused(
     monkeypatch.setattr(parquet, "PARQUET_PAGE_BYTES", 4_000_000)
     texts = [f"{n} " + "words " * 5_000 for n in range(200)]
     columns = {"id": [str(n) for n in range(200)], "text": texts}
-    path = write(tmp_path / "a.parquet", columns, row_group_size=100)  # pages of 100 texts: 3 MB
+    path = write(tmp_path / "a.parquet", columns, row_group_size=100)  # a page has 100 texts: 3 MB
     assert list(read_articles(path)) == [Article(str(n), text) for n, text in enumerate(texts)]
-    path = write(path, columns, row_group_size=150)  # and of 150: 4.5 MB
+    path = write(path, columns, row_group_size=150)  # a page has 150 texts: 4.5 MB
     with read_articles(path) as reader:
         items = list(reader)
     rejects = [item for item in items if isinstance(item, Reject)]
@@ -119,7 +119,7 @@ def test_rows_of_parquet_in_a_page_that_would_fill_the_memory_are_refused(
     assert "the row is in a page of 4," in rejects[0].reason
     assert "the limit is 4,000,000: write the file again with smaller pages" in rejects[0].reason
     assert items[150:] == [Article(str(n), texts[n]) for n in range(150, 200)]
-    path = write(path, columns, row_group_size=150, write_batch_size=16)  # as the reason says
+    path = write(path, columns, row_group_size=150, write_batch_size=16)  # smaller pages, as advised
     assert len([item for item in read_articles(path) if isinstance(item, Article)]) == 200
 
 
@@ -141,7 +141,7 @@ def test_the_size_of_a_page_is_known_before_it_is_read(
         data_page_version=version,
         use_dictionary=dictionary,
         write_page_checksum=checksum,
-        write_batch_size=1,  # a page for each value
+        write_batch_size=1,  # one page per value
         data_page_size=1,
     )
     pq = pytest.importorskip("pyarrow.parquet")
@@ -154,4 +154,4 @@ def test_the_size_of_a_page_is_known_before_it_is_read(
         assert largest <= found <= chunk.total_uncompressed_size
         assert found <= max(sum(distinct) + 4 * len(distinct), 64)
     else:
-        assert largest <= found <= largest + 64, "not all pages together"
+        assert largest <= found <= largest + 64, "the size is of one page, not of all pages"

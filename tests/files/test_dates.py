@@ -1,4 +1,4 @@
-"""Dates of a whole file: how they are read, and when the file is refused."""
+"""Dates of a whole file together decide how dates are read, and whether the file is refused."""
 
 from __future__ import annotations
 

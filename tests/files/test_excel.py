@@ -1,4 +1,4 @@
-"""Workbooks: sheets, headers below a title, dates of cells and dates as text; bombs are refused."""
+"""Workbooks: sheets, headers below a title, dates as cells and as text; bombs are refused."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def book(path: Path, sheets: Mapping[str, Sequence[Sequence[Any]]], hidden: Sequ
 
 
 def changed(path: Path, part: str, pattern: str, replacement: str) -> Path:
-    """The workbook with a part of its XML changed."""
+    """Change a part of a workbook's XML; return the path."""
     with zipfile.ZipFile(path) as old:
         parts = {name: old.read(name) for name in old.namelist()}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
@@ -56,7 +56,7 @@ def changed(path: Path, part: str, pattern: str, replacement: str) -> Path:
 
 
 def with_shared_texts(path: Path) -> Path:
-    """The workbook as Excel writes it, with the texts of cells in a part of their own."""
+    """Write a workbook as Excel does, with the texts of all cells in a separate part."""
     with zipfile.ZipFile(path) as old:
         parts = {name: old.read(name).decode() for name in old.namelist()}
     texts: list[str] = []
@@ -315,7 +315,7 @@ def test_the_process_that_reads_a_workbook_gets_no_secret(
     rows = [(str(number), "x" * 30_000) for number in range(20)]
     source = excel.ExcelSource(str(book(tmp_path / "a.xlsx", {"News": [("id", "text"), *rows]})))
     try:
-        # The process waits until its rows are read, because they do not fit into the pipe.
+        # The rows do not fit into the pipe, so the process still runs until they are read.
         passed = Path(f"/proc/{source._process.pid}/environ").read_text().split("\0")
     finally:
         source.close()

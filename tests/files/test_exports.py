@@ -1,4 +1,4 @@
-"""Exports of newsrooms: usual names, delimiters and objects are recognised, and the reader says how."""
+"""Exports of newsrooms: the reader recognises usual names, delimiters and objects, and reports them."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ def test_a_mapped_name_that_no_record_has_is_refused(tmp_path: Path) -> None:
     path.write_text(
         jsonl({"id": 1, "text": "b", "heading": None}, {"id": 2, "text": "b", "source": {"name": None}})
     )
-    assert len(list(read_articles(path, fields=fields))) == 2  # a name without a value is there
+    assert len(list(read_articles(path, fields=fields))) == 2  # a name with an empty value counts as present
     with pytest.raises(InputError, match="none of the first 2 records has 'adress', to which url is mapped"):
         list(read_articles(path, fields={**fields, "url": "adress"}))
 

@@ -152,7 +152,7 @@ def bases() -> list[str]:
 
 
 def mutated(dice: random.Random, base: str) -> tuple[bytes, str | None]:
-    """A feed with one to six faults, and the encoding that HTTP names."""
+    """Return a feed with one to six random faults, and the encoding that the HTTP header names."""
     content = base.encode()
     for _ in range(dice.randint(1, 6)):
         at = dice.randrange(len(content) + 1)
@@ -187,7 +187,7 @@ def mutated(dice: random.Random, base: str) -> tuple[bytes, str | None]:
 
 
 def polled_articles(content: bytes, charset: str | None) -> Iterator[Article]:
-    """Yield the articles of an answer as `dedup watch` reads them; raise InputError only."""
+    """Yield the articles of an answer as `dedup watch` reads it; the only error raised is InputError."""
     from dedup.extras.watch import identity, polled, sitemaps
 
     size = len(content) // 3 + 1
@@ -236,7 +236,7 @@ def test_however_a_feed_is_mutated_it_is_read_or_refused_with_a_reason(
 
 
 def faulty(dice: random.Random) -> str:
-    """An entry whose faults are its own: it opens and closes nothing."""
+    """Return an entry with faults inside it; no fault opens or closes an element."""
     words = "".join(dice.choice((*REFERENCES, " words ", "\ufffe", "]]>", "<br>", "AT&T")) for _ in range(4))
     guid = dice.choice(("", words, *LINKS)).encode("utf-8", "replace").decode()
     link = dice.choice(("", "https://mercury.example/x", *LINKS)).encode("utf-8", "replace").decode()
@@ -317,7 +317,7 @@ def test_a_feed_in_an_encoding_that_is_none_of_texts_is_read_as_utf_8(tmp_path: 
 
 
 def growing(name: str, size: int) -> bytes:
-    """Documents of a kind that grow with a number."""
+    """Return a feed of one kind with `size` parts, to time how reading grows."""
     items = {
         "unclosed": "<item>" * size,
         "sections": "<item><![CDATA[" * size,
@@ -346,7 +346,8 @@ def seconds(content: bytes) -> float:
 )
 def test_the_time_to_read_a_feed_grows_with_its_size_and_no_faster(name: str) -> None:
     few, many = (min(seconds(growing(name, size)) for _ in range(2)) for size in (1_000, 8_000))
-    assert many < max(20 * few, 0.5), (few, many)  # 8 times as much; 64 times if each looks at all others
+    # 8 times as many parts take 8 times as long; comparing each part with all others would take 64 times.
+    assert many < max(20 * few, 0.5), (few, many)
 
 
 @each("piece", ["<item/>", "\n<item>\n</item>"])

@@ -1,4 +1,4 @@
-"""Feeds and WordPress exports become articles: all kinds of feeds, broken feeds, and hostile feeds."""
+"""Feeds of all kinds and WordPress exports become articles; broken and hostile feeds do no harm."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_rss_has_what_an_article_needs(tmp_path: Path) -> None:
     assert [article.source_id for article in found] == [
         "https://mercury.example/a",
         "https://mercury.example/b",
-        "mercury.example/77",  # a number is another article in another feed
+        "mercury.example/77",  # a mere number could name an article of another feed, too
     ]
     assert [article.publication for article in found] == ["Mercury", "Vantage Wire", "Mercury"]
     assert [article.url for article in found] == [f"https://mercury.example/{name}" for name in "abc"]
@@ -211,7 +211,7 @@ def test_the_encoding_is_the_one_that_the_document_names(tmp_path: Path, encodin
     + [("UTF-16", "utf-16-le"), ("utf-16", "utf-16"), ("utf-32-le", "utf-32-le")],
 )
 def test_utf_16_that_only_http_names_is_read_and_a_wrong_name_is_ignored(charset: str, encoding: str) -> None:
-    # The space before the root hides from the reader that the document is UTF-16.
+    # Because of the space before the root, the reader does not notice that the document is UTF-16.
     content = f" {rss([rss_item('a', 'Überfahrt')], declaration='')}".encode(encoding)
     [(_, _, entry)] = entries.read_document("x", [content], charset=charset).entries
     assert not isinstance(entry, str)

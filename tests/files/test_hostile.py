@@ -1,4 +1,4 @@
-"""Hostile files: nothing crashes, the counts add up, every good record is stored, memory is bounded."""
+"""Hostile files crash nothing: the counts add up, every good record is stored, and memory is bounded."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ pytest.importorskip("python_calamine")
 
 SEED = 8
 MOST_MEMORY = 500_000_000
-"""Bytes of resident memory at the peak (VmHWM) of one process that loads all files. RLIMIT_AS would count
-what NumPy and Arrow reserve and never touch."""
+"""Maximum resident memory in bytes (VmHWM) of the process that loads all files. RLIMIT_AS would also count
+memory that NumPy and Arrow reserve and never use."""
 
 
 @pytest.mark.long("dedup", "migrations")
@@ -79,7 +79,7 @@ def _load(folder: Path, url: str, cases: list[hostile.Case]) -> tuple[dict[str, 
 
 
 def _check_run(case: hostile.Case, run: dict[str, Any], folder: Path) -> int:
-    """Check the report of a file, and return its number of lines."""
+    """Check the report of a load, and return the number of lines."""
     said = f"{case.name!r}: {run}"
     nothing = bool(run["out"]) and 0 < json.loads(run["out"])["lines"] == json.loads(run["out"])["refused"]
     assert run["code"] in ((1,) if nothing else case.codes), said

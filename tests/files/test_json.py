@@ -1,4 +1,4 @@
-"""JSON that is not one object per line is read: arrays, answers of services, objects over several lines."""
+"""JSON in other forms than an object per line: arrays, answers of services, objects over several lines."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def test_a_bracket_alone_is_known_on_standard_input_once_its_line_is_there(
     read_end, write = os.pipe()
     with os.fdopen(read_end, "rb") as stdin:
         monkeypatch.setattr(sys, "stdin", type("Stdin", (), {"buffer": stdin}))
-        # The line comes in two pieces: nothing behind it may be waited for before it is known.
+        # The line comes in two pieces. The format must be known after the line, before any more bytes come.
         os.write(write, b"\n \n" + bracket.encode())
         later = threading.Timer(0.05, os.write, (write, b"\n"))
         later.start()
@@ -392,7 +392,7 @@ def test_an_array_reads_as_its_lines_do(
 
 
 def _plain(item: Item) -> Any:
-    """An item without the name of its file, its place in it, and the bytes that stood there."""
+    """Return an item without the file's name, its place in the file, and its original bytes."""
     if isinstance(item, Article):
         return item
     return (item.reason, item.source_id, getattr(item, "value", None))

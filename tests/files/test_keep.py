@@ -1,4 +1,4 @@
-"""Kept values in files: named ones are kept in any format."""
+"""Values of the named columns are kept with the articles, in every format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compressed files and archives: contents are read; a damaged file keeps records before the damage."""
+"""Compressed files and archives are read; of a damaged file, the records before the damage are stored."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def archive(path: Path, members: dict[str, bytes], **options: Any) -> Path:
 @pytest.mark.parametrize("suffix", PACKINGS)
 def test_a_packed_file_is_what_it_holds(tmp_path: Path, suffix: str) -> None:
     stored = PACKINGS[suffix](LINES)
-    for name in (f"a.jsonl{suffix}", f"A.JSONL{suffix.upper()}", "a.jsonl"):  # the bytes say it, not the name
+    # The bytes decide the format, not the name.
+    for name in (f"a.jsonl{suffix}", f"A.JSONL{suffix.upper()}", "a.jsonl"):
         (tmp_path / name).write_bytes(stored)
         items, reader = read(tmp_path / name)
         assert items == ARTICLES
@@ -95,14 +96,14 @@ def test_a_bomb_is_unpacked_in_steps(tmp_path: Path, suffix: str) -> None:
     tracemalloc.start()
     try:
         assert read(tmp_path / f"a.jsonl{suffix}")[0] == ARTICLES
-        assert tracemalloc.get_traced_memory()[1] < 30_000_000  # xz keeps the last 8 MB twice
+        assert tracemalloc.get_traced_memory()[1] < 30_000_000  # xz keeps its last 8 MB in two copies
     finally:
         tracemalloc.stop()
 
 
 def test_a_stream_that_wants_much_memory_is_refused(tmp_path: Path) -> None:
     forged = bytearray(lzma.compress(LINES))
-    block, end = 12, 12 + 4 * forged[12]  # behind the header of the stream; its checksum comes last
+    block, end = 12, 12 + 4 * forged[12]  # skip the stream's header; the checksum comes last
     forged[block + 4] = 36  # a dictionary of 1 GiB
     forged[end : end + 4] = zlib.crc32(forged[block:end]).to_bytes(4, "little")
     (tmp_path / "a.jsonl.xz").write_bytes(forged)
@@ -303,7 +304,7 @@ def test_an_archive_with_two_files_of_one_name_is_refused(tmp_path: Path) -> Non
         for name, content in (("a.jsonl", LINES), ("b.jsonl", b""), ("a.jsonl", b"{}\n")):
             made.writestr(name, content)
     assert refuse(path) == (f"{path} holds several files named a.jsonl; unpack them with: unzip -B {path}")
-    with zipfile.ZipFile(path, "w") as made:  # a file that is not read may be in the archive twice
+    with zipfile.ZipFile(path, "w") as made:  # duplicate names of unread files do no harm
         for name, content in (("a.jsonl", LINES), ("a/.DS_Store", b""), ("a/.DS_Store", b"")):
             made.writestr(name, content)
     assert read(path)[0] == ARTICLES

@@ -1,4 +1,4 @@
-"""Reading files: every format, every way a line or a file can be bad, and nothing lost silently."""
+"""Reading files of every format: bad lines and bad files are reported, and nothing is lost silently."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Stdin:
 
 
 class Folder:
-    """Writes a file, reads it as articles, and tells articles from rejects."""
+    """A folder: writes a file, reads the file, and returns articles and rejects apart."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -89,7 +89,7 @@ class Folder:
         return self._sort(read_articles(self.write(name, content), lose_dates=True, **options))
 
     def read_piped(self, content: bytes, format: str) -> tuple[list[Article], list[Reject]]:
-        """Read without a file, which is faster where there are hundreds."""
+        """Read from standard input, which is faster than a file when a test reads hundreds of contents."""
         with mock.patch.object(sys, "stdin", Stdin(content)):
             return self._sort(read_articles("-", format=format))
 
@@ -244,7 +244,7 @@ def test_a_file_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "cannot be opened" in message("a" * 5000 + ".jsonl")
 
     def deny(*args: Any, **options: Any) -> None:
-        raise PermissionError(13, "Permission denied")  # root may read anything, so chmod proves nothing
+        raise PermissionError(13, "Permission denied")  # root may read any file, so chmod would test nothing
 
     monkeypatch.setattr(Path, "open", deny)
     assert "chmod +r" in message(tmp_path / "a.jsonl")
@@ -419,7 +419,7 @@ def test_keys_of_which_one_appears_twice_take_time_in_proportion(folder: Folder)
     began = time.monotonic()
     articles, _ = folder.read("a.jsonl", b'{"id": "1", "text": "b", "x": {' + keys + b'"0": 1}}')
     assert articles == [Article("1", "b")]
-    assert time.monotonic() - began < 30  # comparing all with all took minutes
+    assert time.monotonic() - began < 30  # comparing every key with every other took minutes
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])
@@ -461,7 +461,7 @@ def read_csv(
 ) -> tuple[list[tuple[str, str]], list[tuple[int, str]]]:
     articles, rejects = folder.read("a.csv", content, **options)
     lines = content.split(b"\n")
-    for reject in rejects:  # raw is the record, verbatim
+    for reject in rejects:  # `raw` is the unchanged record
         raw = reject.raw
         assert isinstance(raw, bytes)
         assert raw == b"\n".join(lines[reject.line - 1 : reject.line + raw.count(b"\n")])
@@ -537,7 +537,7 @@ def test_csv_limit_of_the_process_is_left_as_it_was(folder: Folder) -> None:
             assert csv.field_size_limit() == 1000
             next(one)
             next(two)
-            assert len(list(one)) == 2  # closing the first leaves the second its limit
+            assert len(list(one)) == 2  # closing one reader keeps the other's limit
             assert len(list(two)) == 2
         assert csv.field_size_limit() == 1000
     finally:
@@ -555,7 +555,7 @@ def damaged(content: bytes, how: str) -> bytes:
         return packed[:-8] + b"\1\2\3\4" + packed[-4:]
     if how == "garbage":
         return packed + b"garbage"
-    return packed[:-4]  # "trailer"
+    return packed[:-4]  # the case "trailer"
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])
@@ -575,7 +575,7 @@ def test_damaged_gzip_is_one_reject_after_what_could_be_read(folder: Folder, suf
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])
 def test_corrupt_gzip_ends_in_a_reject(folder: Folder, suffix: str) -> None:
-    """Deflate may go on for a while after a flipped byte and give nonsense; the end still says so."""
+    """Deflate may return nonsense for a while after a flipped byte. The damage is reported at the end."""
     originals = [Article(str(number), f"{number**5}") for number in range(5_000)]
     packed = bytearray(gzip.compress(as_jsonl(originals) if suffix == "jsonl" else as_csv(originals)))
     for index in range(len(packed) * 3 // 4, len(packed) * 3 // 4 + 500):
@@ -587,7 +587,7 @@ def test_corrupt_gzip_ends_in_a_reject(folder: Folder, suffix: str) -> None:
 
 
 def test_gzip_cut_anywhere_loses_nothing_before_the_cut(folder: Folder) -> None:
-    packed = gzip.compress(as_csv(ARTICLES[:2]), 0)  # stored, so that the cut falls in any column
+    packed = gzip.compress(as_csv(ARTICLES[:2]), 0)  # stored uncompressed, so that cuts fall into any column
     header_ends = packed.index(b"\r\n") + len(b"\r\n")
     for cut in range(2, header_ends):
         with pytest.raises(InputError, match="has no header"):
@@ -782,9 +782,9 @@ def test_every_line_of_any_bytes_is_an_article_or_a_reject(
     stored = gzip.compress(content, 1) if packed else content
     stored = stored[: len(stored) - cut]
     if content.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")):
-        return  # test_utf_16_is_read_by_its_byte_order_mark
+        return  # test_utf_16_is_read_by_its_byte_order_mark covers this
     articles, rejects = folder.read_piped(stored, "jsonl")
-    if folder.reader.understood.format == "json":  # test_json.py
+    if folder.reader.understood.format == "json":  # test_json.py covers this
         return
     lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     filled = [number for number, text in enumerate(lines, 1) if text.strip()]
@@ -810,7 +810,7 @@ def test_every_row_of_any_csv_is_an_article_or_a_reject(folder: Folder, content:
     for reject in rejects:
         assert isinstance(reject.raw, bytes)
         assert reject.raw.split(b"\n") == lines[reject.line - 1 : reject.line + reject.raw.count(b"\n")]
-    if b'"' not in content:  # then a record is a line
+    if b'"' not in content:  # without quotes, every line is a record
         assert len(articles) + len(rejects) == sum(1 for text in lines if text.strip(b" \r")) - headed
 
 

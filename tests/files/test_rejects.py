@@ -1,4 +1,4 @@
-"""The file of refused lines: its content is complete, and it overwrites no other file."""
+"""The file of refused lines is complete, and overwrites no other file."""
 
 from __future__ import annotations
 

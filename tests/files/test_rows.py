@@ -1,4 +1,4 @@
-"""Dicts that a program gives are read as the lines of a file would be."""
+"""Dicts of a program are read like the lines of a JSON file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read(rows: object, bound: int = 1_000, **options: Any) -> list[Item]:
 
 
 def outcome(item: Item) -> object:
-    """An item without what differs between a dict and a line of JSON."""
+    """Return the parts of an item that are equal for a dict and for a line of JSON."""
     return (type(item), item.line, item.reason) if isinstance(item, Reject | Repair) else item
 
 
@@ -60,7 +60,7 @@ def test_dicts_are_read_as_the_same_lines_of_json_are(rows: list[dict[str, Any]]
     with mock.patch.object(sys, "stdin", Stdin(content)):
         lines = [*ArticleReader("-", Reading(lose_dates=True))]
     assert [*map(outcome, read(rows, lose_dates=True))] == [*map(outcome, lines)]
-    assert json.dumps(rows) == before, "the dicts of the program are unchanged"
+    assert json.dumps(rows) == before, "reading does not change the program's dicts"
 
 
 def test_rows_may_be_any_iterable_and_any_mapping() -> None:

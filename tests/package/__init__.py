@@ -1,1 +1,1 @@
-"""The package as someone has it who installs it."""
+"""Tests of the installed package, without the checkout."""

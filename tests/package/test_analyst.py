@@ -1,4 +1,4 @@
-"""docs/analyst.md: every line works with the packages that the page names."""
+"""Every line of docs/analyst.md works with the packages that the page names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NO_DOWNLOADS = "import duckdb; duckdb.sql('SET autoinstall_known_extensions = fa
 
 @pytest.fixture(scope="module")
 def made(own_folder: Path, installed: Environment, wheel: Path) -> dict[str, Environment]:
-    """An environment for each `pip install` of the page, by its last word."""
+    """An environment for each `pip install` line of the page, by the last word of the line."""
     found = {}
     for line in INSTALLS:
         words = shlex.split(line)[2:]
@@ -44,7 +44,7 @@ def made(own_folder: Path, installed: Environment, wheel: Path) -> dict[str, Env
 
 @pytest.fixture(scope="module")
 def exported(newsroom: User, made: dict[str, Environment]) -> User:
-    """The newsroom after the page's commands for the shell."""
+    """The newsroom after all shell commands of the page."""
     for line in SHELL:
         newsroom.run("bash", "-euo", "pipefail", "-c", line, other=made[FRAMES] if line in EXPORTS else None)
     return newsroom
@@ -57,7 +57,7 @@ def test_the_page_has_what_is_tested() -> None:
     assert len([line for line in SHELL if line.startswith("dedup ")]) == 7
     assert (len(SHELL), len(EXPORTS)) == (9, 4)
     assert {re.findall(r"^import (\w+)", code, re.MULTILINE)[0] for code in PYTHON} == {"pandas", "duckdb"}
-    # The queries are run by tests/store/test_questions_of_analysts.py and test_views.py.
+    # Queries are tested in tests/store/test_questions_of_analysts.py and test_views.py.
     assert {kind for kind, _ in BLOCKS} == {"sh", "python", "sql"}
 
 

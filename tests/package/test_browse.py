@@ -1,4 +1,4 @@
-"""The extra `browse` brings all that pages and reports need, and nothing of the lab."""
+"""The extra `browse` installs all that pages and reports need, and nothing of the lab."""
 
 from __future__ import annotations
 

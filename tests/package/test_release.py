@@ -1,4 +1,4 @@
-"""`scripts/release` refuses a commit that is not ready, and says what a person has to do."""
+"""`scripts/release` refuses a commit that is not ready, and prints the person's next step."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def git(folder: Path, *words: str) -> None:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A repository that is ready."""
+    """A repository that is ready for a release."""
     (tmp_path / "pyproject.toml").write_text(PROJECT)
     (tmp_path / "CHANGELOG.md").write_text(CHANGES)
     (tmp_path / ".gitignore").write_text("dist/\n")
@@ -137,7 +137,7 @@ def test_tests_that_did_not_run_on_this_code(script: ModuleType, project: Path) 
     tests.mkdir()
     (tests / "__init__.py").touch()
     (tests / "test_a.py").write_text("def test_a(): ...\n")
-    mark = "long"  # by itself, since `tests.long` reads this file too, and would look for what it names
+    mark = "long"  # apart from the call, because `tests.long` searches this file for marks, too
     (tests / "test_b.py").write_text(
         f'import pytest\n\n\n@pytest.mark.{mark}("tests/test_a.py")\ndef test_b(): ...\n'
     )
@@ -235,7 +235,7 @@ def test_the_real_metadata_are_those_that_an_index_takes(
 
 @pytest.fixture
 def checked(script: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The script on that repository, with two checks."""
+    """The script with two checks, on the repository of `project`."""
     monkeypatch.setattr(script, "ROOT", project)
     monkeypatch.setattr(script, "CHECKS", {"tree": lambda: script.clean_tree(project), "two": lambda: "2"})
     monkeypatch.setattr(script, "version", lambda: "1.2.0")
@@ -250,7 +250,8 @@ def test_a_dry_run_makes_every_check_and_no_tag(
     checked: ModuleType, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (project / "scripts").mkdir()
-    (project / "scripts" / "wheels").write_text("#!/bin/sh\n")  # finds the files of `project` built already
+    # This script builds nothing, because `project` has the built files already.
+    (project / "scripts" / "wheels").write_text("#!/bin/sh\n")
     (project / "scripts" / "wheels").chmod(0o755)
     git(project, "add", ".")
     git(project, "commit", "-m", "wheels")

@@ -1,4 +1,4 @@
-"""`import dedup` and `--help` load no database, a question no NumPy, a submit only modules that it needs."""
+"""`import dedup` and `--help` load no database, questions no NumPy, and submits only what they need."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ IMPORT = "import dedup"
 HELP = "from dedup.cli.main import main; main(['--help'])"
 LISTING = "import sys; from dedup.cli.start import main; sys.argv = ['dedup', '--help']; main()"
 SECONDS, TRIES = {IMPORT: 0.3, LISTING: 0.12}, 5
-"""CPU time, since machines are shared; the best of some tries. It tells of the
-machine too, so it is run with `-m bench`."""
+"""Maximum CPU seconds, and number of tries; the best try counts. The time also depends on the machine, so the
+test runs only with `-m bench`."""
 TELL = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
 
 
 def loaded_by(code: str) -> list[str]:
-    """The modules that a fresh interpreter has loaded at its end."""
+    """Run code in a fresh interpreter; return the modules that are loaded at the end."""
     done = subprocess.run(
         [sys.executable, "-c", TELL + code], capture_output=True, text=True, check=True, timeout=60
     )
@@ -44,7 +44,7 @@ def heavy(modules: list[str]) -> list[str]:
 
 
 def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield every command with its words."""
+    """Yield every command with the words that call it."""
     yield path, group
     for name, inner in getattr(group, "commands", {}).items():
         yield from commands(inner, (*path, name))
@@ -87,7 +87,7 @@ def test_no_help_of_any_command_loads_a_database_or_numpy() -> None:
 @pytest.mark.bench
 @pytest.mark.parametrize("code", SECONDS, ids=["import", "listing"])
 def test_it_takes_little_time(code: str, tmp_path: Path) -> None:
-    # Modules are compiled first, as in an installed program, whatever the environment of the tests says.
+    # The first run compiles the modules, as in an installed program, whatever the tests' environment says.
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     cpu_seconds(code, environment)
@@ -100,7 +100,7 @@ def test_it_takes_little_time(code: str, tmp_path: Path) -> None:
 
 
 def cpu_seconds(code: str, environment: dict[str, str]) -> float:
-    """Run code in a fresh interpreter; return its CPU seconds, start and end included."""
+    """Run code in a fresh interpreter; return its CPU seconds, including start and end."""
     process = os.posix_spawn(
         sys.executable,
         [sys.executable, "-c", code],
@@ -148,7 +148,7 @@ NOT_FOR_A_QUESTION = (
     *("dedup.text", "dedup.rules.pair", "dedup.settling", "dedup.store.fingerprints"),
 )
 MOST_MODULES = {IMPORT: 75, HELP: 465, LISTING: 165, QUESTION: 375, STATUS: 550, SUBMIT: 510, CHECK: 700}
-"""Modules that a program may import, including Python's own, with some room."""
+"""Maximum number of modules that a program imports, including Python's own; each number leaves some room."""
 
 
 @pytest.mark.parametrize(

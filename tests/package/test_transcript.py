@@ -1,7 +1,7 @@
-"""The README's way from `git clone` to the largest stories, typed into bash line by line.
+"""The transcript of the README, from `git clone` to the largest stories, typed into bash line by line.
 
-What bash answers must be what the README shows. Not measured here: how fast anything is, but for the five
-minutes that the README promises.
+The output of bash must equal the output in the README. No speed is measured, except that all must end
+within the five minutes that the README promises.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from tests.package import environments
 from tests.package.environments import ROOT
 
 PROMISED_SECONDS = 300
-"""Seconds that the README promises, download included."""
+"""Maximum seconds for all steps, including the download, as the README promises."""
 
 ADDRESS = "<address of this repository>"
 SETUP = "scripts/setup"
 END_OF_STEP = re.compile(r"\x1e(\d+) (\d+)\n")
-"""Between two commands: the exit code, and the seconds since the start."""
+"""Mark at the end of a step: the exit code, and the seconds since the start."""
 
 OTHERS = ("DEDUP_", "GIT_", "PIP_CACHE", "PYTHON", "VIRTUAL_ENV", "XDG_")
-"""Prefixes of variables that a newcomer does not have; proxies and pip's index stay."""
+"""Prefixes of variables that a new user does not have; variables for proxies and pip's index stay."""
 
 VARIES = [
-    # git reports its progress to a user who has waited longer than two seconds.
+    # git prints its progress if a command takes longer than two seconds.
     (re.compile(r"^Updating files: .*\n", re.MULTILINE), ""),
     (re.compile(r"\bPython 3\.\d+\.\w+"), "Python 3.x"),
-    # A busy machine may need 10 seconds for a step, and then says how far it is.
+    # On a busy machine a step may take 10 seconds, and then prints its progress.
     (re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ .*\n", re.MULTILINE), ""),
 ]
 
 
 @dataclass(frozen=True)
 class Step:
-    """A command and its output, stdout and stderr together."""
+    """A command and its output, of stdout and stderr together."""
 
     command: str
     output: str
@@ -53,12 +53,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Newcomer:
-    """Someone with an empty home folder and, in `folder / "dedup"`, a server of their own."""
+    """A new user with an empty home folder, and with a separate server in `folder / "dedup"`."""
 
     folder: Path
 
     def variables(self) -> dict[str, str]:
-        """The environment of their shell; no program of the tests' environment is in its path."""
+        """Return the variables of the user's shell; its path lacks the programs of the tests' environment."""
         mine = Path(sys.executable).parent
         path = [name for name in os.environ["PATH"].split(os.pathsep) if Path(name) != mine]
         return {
@@ -67,11 +67,11 @@ class Newcomer:
             "HOME": str(self.folder / "home"),
             "LC_ALL": "C.UTF-8",
             "PATH": os.pathsep.join([str(Path(sys.base_prefix) / "bin"), *path]),
-            "PYTHONUNBUFFERED": "1",  # stdout and stderr come in the order of a terminal
+            "PYTHONUNBUFFERED": "1",  # keeps stdout and stderr in order, as in a terminal
         }
 
     def type(self, script: str, seconds: float) -> str:
-        """Run a script in `work` with bash and return its output; end it after some seconds."""
+        """Run a script in `work` with bash, for `seconds` at most, and return its output."""
         file, said = self.folder / "typed.sh", self.folder / "said"
         file.write_text(script, "utf-8")
         with said.open("wb") as output:
@@ -96,7 +96,7 @@ class Newcomer:
 
 
 def steps(block: str) -> list[Step]:
-    """Return the commands of a console block with their outputs; lines of a here-document are typed, too."""
+    """Return the commands of a console block with their outputs. A here-document belongs to its command."""
     found: list[Step] = []
     end: str | None = None
     for line in block.splitlines(keepends=True):
@@ -115,13 +115,13 @@ def steps(block: str) -> list[Step]:
 
 
 def transcript() -> list[Step]:
-    """The transcript of the README."""
+    """Return the steps of the README's transcript."""
     (block,) = re.findall(r"^```console\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.M | re.S)
     return steps(block)
 
 
 def script(typed: list[Step], address: str, before_setup: str = ":") -> str:
-    """Return a program for bash that runs the steps until one fails, and marks the end of each step."""
+    """Return a bash script that runs the steps until one fails, and prints a mark at the end of each step."""
     lines = []
     for step in typed:
         if step.command.strip() == SETUP:
@@ -132,7 +132,7 @@ def script(typed: list[Step], address: str, before_setup: str = ":") -> str:
 
 
 def as_shown(typed: list[Step], said: str) -> tuple[list[Step], list[int]]:
-    """Return the steps with bash's real output and the second at which each step ended; all must succeed."""
+    """Check that all steps succeeded. Return them with bash's real output, and the seconds of their ends."""
     *outputs, rest = END_OF_STEP.split(said)
     codes = [int(code) for code in outputs[1::3]]
     assert codes == [0] * len(typed), said
@@ -142,7 +142,7 @@ def as_shown(typed: list[Step], said: str) -> tuple[list[Step], list[int]]:
 
 
 def without_what_varies(shown: list[Step]) -> str:
-    """A transcript as text."""
+    """Return steps as text, without the parts that vary from run to run."""
     text = "".join(f"$ {step.command}{step.output}" for step in shown)
     for pattern, replacement in VARIES:
         text = pattern.sub(replacement, text)
@@ -151,7 +151,7 @@ def without_what_varies(shown: list[Step]) -> str:
 
 @pytest.fixture
 def newcomer(own_folder: Path, request: pytest.FixtureRequest) -> Iterator[Newcomer]:
-    """A newcomer, whose server is stopped in the end."""
+    """A new user; the user's server is stopped at the end."""
     folder = own_folder / request.node.name
     for name in ("home", "work"):
         (folder / name).mkdir(parents=True)
@@ -173,7 +173,7 @@ def address(own_folder: Path) -> str:
 
 
 def follows_the_readme(newcomer: Newcomer, address: str, before_setup: str = ":") -> list[tuple[int, str]]:
-    """Type the transcript. Return the second at which each command ended."""
+    """Type the transcript and check its output. Return the second at which each command ended."""
     shown = transcript()
     started = time.monotonic()
     said = newcomer.type(script(shown, address, before_setup), PROMISED_SECONDS)
@@ -185,7 +185,7 @@ def follows_the_readme(newcomer: Newcomer, address: str, before_setup: str = ":"
 
 @pytest.mark.long("dedup", "migrations", "README.md", "scripts")
 def test_a_newcomer_gets_what_the_readme_shows(newcomer: Newcomer, address: str) -> None:
-    # All of scripts/setup but the download: pip finds the pins, linked from the environment of the tests.
+    # Run all of scripts/setup except the download: pip finds the pins, linked from the tests' environment.
     pins = [
         line.partition("\\")[0]
         for name in ("run.txt", "build.txt")
@@ -201,7 +201,7 @@ def test_a_newcomer_gets_what_the_readme_shows(newcomer: Newcomer, address: str)
 def test_a_newcomer_with_the_download_needs_less_than_five_minutes(
     newcomer: Newcomer, address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Asks the index, as `scripts/setup` does.
+    # Packages come from the index, as in `scripts/setup`.
     taken = follows_the_readme(newcomer, address)
     with capsys.disabled():
         print("\nseconds from the start")
@@ -218,7 +218,7 @@ def test_the_readme_goes_from_the_clone_to_the_stories() -> None:
 
 
 def typed(newcomer: Newcomer, block: str) -> str:
-    """Return the output of a block without its variable parts."""
+    """Return the output of a block without the parts that vary."""
     shown = steps(block)
     return without_what_varies(as_shown(shown, newcomer.type(script(shown, "x y"), PROMISED_SECONDS))[0])
 

@@ -1,4 +1,4 @@
-"""Types of the installed package in a type checker: public names, and the examples of the README."""
+"""Type checkers accept programs that use the installed package: public names and the README's examples."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from datetime import datetime
 text = "The council of Port Marlow voted on Tuesday to close the harbour road."
 when = datetime(2026, 3, 12, 8)
 """
-"""Definitions that the README's examples leave to the reader."""
+"""Definitions that the README's examples assume."""
 
 WRONG = """
 from dedup import Article, Verdict
@@ -60,7 +60,7 @@ def status(verdict: Verdict) -> str:
 
 
 def examples() -> str:
-    """Return the Python examples of the README, joined in order."""
+    """Return the README's Python examples, joined in order."""
     return PREAMBLE + "\n".join(
         re.findall(
             r"^```python\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL
@@ -89,7 +89,7 @@ def checked(checker: str, environment: Environment, folder: Path, program: str) 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the programs; checkers keep their caches there."""
+    """The folder of the checked programs, and of the checkers' caches."""
     return tmp_path_factory.mktemp("client")
 
 

@@ -1,4 +1,4 @@
-"""The wheel contains all needed files, and works in a new environment without the sources."""
+"""The wheel contains all needed files, and works in a new environment without the checkout."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from tests.package.conftest import settled
 from tests.package.environments import ROOT, Environment, User
 
 MOST_DISTRIBUTIONS, MOST_BYTES = 28, 130_000_000
-"""Maximum number and bytes of the distributions that the wheel needs without extras, before compilation."""
+"""Maximum number and bytes of distributions for the wheel without extras; compiled modules do not count."""
 
 APACHE_2 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
-"""SHA-256 of the licence as the Apache Foundation publishes it."""
+"""SHA-256 of the licence's text as the Apache Foundation publishes it."""
 
 
 @pytest.mark.long("dedup", "migrations", "pyproject.toml")
@@ -126,7 +126,7 @@ def test_an_installed_dedup_names_the_wheel_that_an_extra_is_in(
     code = "from dedup.base.html import extract; extract('<p>A goat ran away.')"
     with pytest.raises(AssertionError, match="HTML needs trafilatura: run") as failed:
         newsroom.python(code)
-    said = re.findall("run `(.*)`", str(failed.value))[-1]  # before it, the line of the code
+    said = re.findall("run `(.*)`", str(failed.value))[-1]  # the match before it is in the code
     *words, requirement = shlex.split(said)
     assert words == ["uv", "pip", "install", "--python", str(installed.python)]
     assert Requirement(requirement).extras == {"html"}
@@ -151,7 +151,7 @@ def test_without_extras_a_server_of_ones_own_is_enough(own_folder: Path, newsroo
 
 @pytest.mark.torture
 def test_the_pins_are_enough(own_folder: Path, wheel: Path) -> None:
-    # Asks the index, as `scripts/setup` does.
+    # Packages come from the index, as in `scripts/setup`.
     environment = environments.make_from_pins(own_folder / "pinned", wheel)
     works_as_the_demonstration_promises(
         settled(environments.new_user(own_folder / "pinned-user", environment))
@@ -159,7 +159,7 @@ def test_the_pins_are_enough(own_folder: Path, wheel: Path) -> None:
 
 
 def size_of(found: Distribution) -> int:
-    """The bytes of the files of a distribution."""
+    """Return the bytes of a distribution's files, without compiled modules."""
     places = (Path(str(file.locate())) for file in found.files or () if file.suffix != ".pyc")
     return sum(place.stat().st_size for place in places if place.exists())
 
@@ -174,7 +174,7 @@ def test_what_the_tests_need_is_no_requirement_of_the_program(wheel: Path) -> No
 
 
 def test_the_extra_html_names_what_older_pips_do_not_find() -> None:
-    # pip before 23.3, which Python 3.11 brings, takes lxml[html_clean] for an extra that does not exist.
+    # pip before 23.3, which Python 3.11 brings, does not find the extra html_clean of lxml.
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     needed = {Requirement(line).name for line in project["optional-dependencies"]["html"]}
     assert needed == {"lxml", "lxml-html-clean", "trafilatura"}
@@ -194,10 +194,10 @@ def test_the_pins_of_the_program_are_those_of_the_tests() -> None:
 
 
 def test_the_pins_hold_all_that_is_required() -> None:
-    # scripts/setup installs the pinned packages without looking at their requirements.
+    # scripts/setup installs the pins with --no-deps, so the pins must include all requirements.
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     extras = project["project"]["optional-dependencies"]
-    del extras["spark"], extras["all"]  # Spark has a separate environment, see scripts/spark-test
+    del extras["spark"], extras["all"]  # Spark has a separate environment (scripts/spark-test)
     wanted = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
     wanted += [line for group in (*extras.values(), project["dependency-groups"]["dev"]) for line in group]
     needed = set(environments.with_all_they_require(wanted))

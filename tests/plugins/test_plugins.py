@@ -15,7 +15,7 @@ EXAMPLE = Path(__file__).with_name("telegraph")
 
 
 def install(folder: Path, name: str, groups: dict[str, dict[str, str]]) -> None:
-    """Write the entry points of a distribution, as an installer does."""
+    """Write the entry points of a package, like an installer."""
     noted = folder / f"{name}-1.0.dist-info"
     noted.mkdir(parents=True)
     (noted / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", "utf-8")
@@ -28,7 +28,7 @@ def install(folder: Path, name: str, groups: dict[str, dict[str, str]]) -> None:
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """A folder of `sys.path` in which the example is installed."""
+    """A folder of `sys.path` with the example package installed."""
     told: dict[str, Any] = tomllib.loads((EXAMPLE / "pyproject.toml").read_text("utf-8"))
     install(tmp_path / "packages", told["project"]["name"], told["project"]["entry-points"])
     (tmp_path / "packages" / "telegraph").symlink_to(EXAMPLE / "telegraph")
@@ -36,7 +36,7 @@ def installed(tmp_path: Path) -> Path:
 
 
 def python(installed: Path, *arguments: str, code: int = 0, **variables: str) -> tuple[str, str]:
-    """Return the output of a new interpreter on stdout and stderr."""
+    """Run Python in a new process; return stdout and stderr."""
     path = os.pathsep.join([str(installed), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
         [sys.executable, *arguments],
@@ -61,7 +61,7 @@ def test_a_plug_in_adds_a_command_and_one_to_a_group(installed: Path) -> None:
     assert dedup(installed, "lab", "letters", "ferry") == ("5\n", "")
     shown, said = dedup(installed, "--help")
     assert "Count the letters of a word." in shown
-    assert "Poll feeds" in shown, "an extra of our own is found in the same way"
+    assert "Poll feeds" in shown, "dedup's own extras are found in the same way"
     assert said == ""
     assert "letters" in dedup(installed, "lab", "--help")[0]
 
@@ -120,7 +120,7 @@ BROKEN = {
 
 @pytest.fixture
 def broken(installed: Path) -> Path:
-    """The same folder, with a package that is broken in every way."""
+    """The folder of `installed`, with another package that is broken in every way."""
     install(installed, "broken", BROKEN)
     (installed / "leaves.py").write_text("raise SystemExit(7)\n", "utf-8")
     (installed / "strange.py").write_text('def command(of: "Nowhere") -> None: ...\n', "utf-8")

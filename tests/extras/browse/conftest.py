@@ -1,4 +1,4 @@
-"""The pages under test: a real server over the settled newsroom, and the manners of a browser."""
+"""Fixtures for tests of pages: a real server over the settled newsroom, and a client like a browser."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ VOID = frozenset(("meta", "link", "input", "br", "hr", "img", "rect", "circle", 
 
 
 class Document(HTMLParser):
-    """A page as a browser understands it.
+    """A page, parsed like in a browser.
 
     Attributes:
         tags: every start tag with its attributes.
-        words: what is shown, tags left out.
-        unclosed: elements that were never closed, or closed in the wrong order.
+        words: text of the page, without tags.
+        unclosed: elements that are never closed, or are closed in the wrong order.
     """
 
     def __init__(self, page: str) -> None:
@@ -68,7 +68,7 @@ class Document(HTMLParser):
 
     @property
     def links(self) -> list[str]:
-        """Addresses of the links of this page, as they are written."""
+        """Return the addresses of the page's links, as they are written."""
         return [attrs["href"] or "" for tag, attrs in self.tags if tag == "a" and "href" in attrs]
 
 
@@ -84,17 +84,17 @@ class Browser:
         return f"http://127.0.0.1:{self.door.port}"
 
     def get(self, path: str, headers: dict[str, str] | None = None, **query: str) -> Reply:
-        """Open an address."""
+        """Request an address."""
         return self._kept(self.door.ask("GET", path, None, self._with_cookies(headers), **query))
 
     def page(self, path: str, **query: str) -> str:
-        """Open an address that answers with a page."""
+        """Return the page at an address."""
         reply = self.get(path, None, **query)
         assert reply.status == 200, (path, query, words_of(reply))
         return reply.raw.decode()
 
     def post(self, path: str, fields: dict[str, str], headers: dict[str, str] | None = None) -> Reply:
-        """Send a form as a page of the same server does."""
+        """Send the fields of a form, with the headers of a page of the same server."""
         given = {"Origin": self.origin, "Sec-Fetch-Site": "same-origin"} | (headers or {})
         given = {name: value for name, value in given.items() if value}
         body = urlencode(fields).encode()
@@ -106,7 +106,7 @@ class Browser:
         return self.post(action, {**hidden, **fields})
 
     def follow(self, reply: Reply) -> str:
-        """The page that an answer leads to."""
+        """Return the page to which an answer redirects."""
         assert reply.status == 303, words_of(reply)
         return self.page(reply.headers["location"])
 
@@ -122,7 +122,7 @@ class Browser:
 
 
 def form_of(page: str, path: str) -> tuple[str, dict[str, str]]:
-    """The whole address and the hidden fields of the first form that leads to a path."""
+    """Return the complete address and the hidden fields of the first form that leads to a path."""
     found = re.search(
         rf'<form[^>]*action="({re.escape(path)}(?:\?[^"]*)?)"[^>]*>(.*?)</form>', page, re.DOTALL
     )
@@ -137,23 +137,23 @@ def words_of(reply: Reply) -> str:
 
 
 DAYS = re.compile("first=(?!2026-03-1[1-3])")
-"""Links to days before and after the newsroom's go on for ever."""
+"""Links to days outside the newsroom's three days. Without this limit a crawl would never end."""
 
 
 EACH = 12
-"""Maximum number of pages of each kind that `crawl` opens: all pages of a kind have one template."""
+"""Maximum number of pages of each kind that `crawl` opens. All pages of a kind have the same template."""
 
 
 def pages_of(page: str) -> list[str]:
-    """The links of a page that lead to pages, and not to a table as data."""
+    """Return the links of a page to other pages, without links to tables as data."""
     return [link for link in Document(page).links if "format=" not in link]
 
 
 def crawl(browser: Browser, *, start: str = "/", days: bool = True) -> dict[str, str]:
-    """Pages that links of pages lead to, by address: of each kind as many as `EACH`.
+    """Return the pages that can be reached by links, by address; of each kind at most `EACH` pages.
 
     Raises:
-        AssertionError: one does not answer.
+        AssertionError: a page does not answer.
     """
     opened: Counter[str] = Counter()
     seen: dict[str, str] = {}
@@ -175,7 +175,8 @@ def crawl(browser: Browser, *, start: str = "/", days: bool = True) -> dict[str,
 
 
 def corpus_of(server: Server, name: str, articles: list[Article]) -> str:
-    """Make a separate database with settled articles and a word index; return its address."""
+    """Make a separate database with settled articles, kept sentences and an index of words; return its
+    URL."""
     url = server.create(name)
     Deduplicator.initialize(url)
     fill(url, articles)
@@ -194,7 +195,7 @@ def fill(url: str, articles: list[Article]) -> None:
 
 
 def newsroom_articles() -> list[Article]:
-    """The articles of the demonstration."""
+    """Return the articles of the demonstration."""
     known = ("source_id", "text", "title", "url", "publication", "published_at", "language")
     return [
         Article(**{name: item[name] for name in known if item.get(name) is not None}) for item in newsroom()
@@ -203,7 +204,7 @@ def newsroom_articles() -> list[Article]:
 
 @pytest.fixture(scope="session")
 def newsroom_url(server: Server) -> str:
-    """A database with the settled newsroom; tests only read it."""
+    """The address of a database with the settled newsroom; tests only read it."""
     return corpus_of(server, "dedup_newsroom", newsroom_articles())
 
 
@@ -212,7 +213,7 @@ Opening = Callable[..., Browser]
 
 @contextmanager
 def opened() -> Iterator[Opening]:
-    """Starts servers: `opening(url, token=b"…", editing=True)`."""
+    """Yield a function that starts servers: `opening(url, token=b"…", editing=True)`."""
     with ExitStack() as stack:
 
         def start(
@@ -228,13 +229,13 @@ def opened() -> Iterator[Opening]:
 
 @pytest.fixture(scope="module")
 def reading(newsroom_url: str) -> Iterator[Browser]:
-    """A read-only server over the newsroom."""
+    """A server over the newsroom, without forms."""
     with opened() as start:
         yield start(newsroom_url)
 
 
 @pytest.fixture
 def opening(database: Database) -> Iterator[Opening]:
-    """Starts servers over an empty corpus, or another."""
+    """Yield a function that starts servers; the test names the corpus."""
     with opened() as start:
         yield start

@@ -1,7 +1,7 @@
-"""Pages in a real browser (scripts/browser-test): keyboard, narrow and wide, light and dark.
+"""Pages in a real browser (scripts/browser-test): keyboard, narrow and wide windows, light and dark colours.
 
-DEDUP_TEST_CHROMIUM names another Chromium. With DEDUP_SCREENSHOTS the pictures of the documentation are
-made, with DEDUP_TEST_LOOK one of every page, in that folder.
+DEDUP_TEST_CHROMIUM names another Chromium. DEDUP_SCREENSHOTS names a folder for the documentation's pictures,
+DEDUP_TEST_LOOK a folder for a picture of every page.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def site(newsroom_url: str) -> Iterator[Browser]:
 
 @contextmanager
 def a_page(chromium: Any, origin: str, **options: Any) -> Iterator[Any]:
-    """A tab; fails if the browser complains, or asks another host for anything."""
+    """Yield a tab. Fail if the browser logs an error or warning, or requests anything from another host."""
     context = chromium.new_context(base_url=origin, **options)
     tab = context.new_page()
     complaints: list[str] = []
@@ -100,12 +100,12 @@ def a_page(chromium: Any, origin: str, **options: Any) -> Iterator[Any]:
     context.close()
     elsewhere = [url for url in asked if urlsplit(url).netloc != urlsplit(origin).netloc]
     assert elsewhere == []
-    # Chromium logs an answer of 404 to the console by itself.
+    # Chromium itself logs the answer 404 to the console.
     assert [words for words in complaints if "status of 4" not in words] == []
 
 
 def check(tab: Any) -> None:
-    """Fail if the page scrolls sideways, or axe-core finds anything."""
+    """Fail if the page scrolls sideways, or axe-core finds a fault."""
     from axe_playwright_python.sync_playwright import Axe
 
     assert tab.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "it scrolls sideways"
@@ -300,7 +300,7 @@ def test_a_page_of_another_site_changes_nothing(chromium: Any, database: Databas
         context.close()
 
 
-COLOURS = 64  # Colours of a picture; more colours look no better, and make the file three times as large
+COLOURS = 64  # more colours look no better, and make a picture three times as large
 
 PICTURES = {
     "today": (PAGES["days"], {"width": 1000, "height": 820}),

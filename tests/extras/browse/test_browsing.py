@@ -1,4 +1,4 @@
-"""Questions of pages, compared with answers by hand over all rows of a random corpus."""
+"""Answers to the questions of pages equal answers in plain Python over all rows of a random corpus."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ START = datetime(2026, 11, 18, tzinfo=UTC)
 DAYS = 5
 FIRST, LAST = START.date(), (START + timedelta(days=DAYS - 1)).date()
 FOOTER = [code(900), code(901)]
-"""Sentences that stand under articles of no other likeness."""
+"""Boilerplate sentences of articles that are otherwise unlike each other."""
 
 LONG = "A very long name " * 200
 OUTLETS = ("Wire", "Herald", "Courier", "O'Brien \\ Söhne", "<b>Bold</b>", "\u202eyknaP", LONG, None)
@@ -52,14 +52,14 @@ def credits_of(row: Row) -> set[str]:
 
 @pytest.fixture(scope="module")
 def newsroom(server: Server) -> Iterator[Deduplicator]:
-    """Stories of many copies, articles alone, some that wait and some that cannot be read."""
+    """A corpus of stories with many copies, single articles, waiting articles, and articles that failed."""
     url = server.create("dedup_browsing")
     Deduplicator.initialize(url)
     with Deduplicator(url) as corpus:
         corpus.load(articles(220))
         corpus.settings.change({"similar_pairs": 10})
         corpus.backfill(workers=0)
-        corpus.load(articles(226))  # six more wait
+        corpus.load(articles(226))  # the last six articles wait
         with corpus._database.transaction(settling=True) as cursor:
             cursor.execute("UPDATE dedup.article SET language = 'de' WHERE source_id IN ('a 7', 'a 8')")
             cursor.execute(CREDITED)
@@ -79,7 +79,7 @@ def articles(count: int) -> list[Article]:
     made = []
     for number in range(count):
         if number % 31 == 30:
-            body = "..."  # no word
+            body = "..."  # a text without words fails
         elif number % 9 == 8:
             body = text([*(code(2_000 + 10 * number + i) for i in range(5)), *FOOTER])
         else:
@@ -101,7 +101,7 @@ def articles(count: int) -> list[Article]:
 
 @dataclass(frozen=True)
 class Row:
-    """An article as the table has it."""
+    """An article with its mark, as the view `marked_article` shows it."""
 
     id: int
     source_id: str
@@ -161,7 +161,7 @@ def is_shared(row: Row, story: list[Row]) -> bool:
 
 
 def within(rows: dict[int, Row], first: date, last: date) -> list[Row]:
-    """The articles of a range of days by time of publication or storing, the newest first."""
+    """Return the articles of some days, by the time of publication or else of storing, newest first."""
     found = [row for row in rows.values() if first <= row.at.date() <= last]
     return sorted(found, key=lambda row: row.place, reverse=True)
 
@@ -537,7 +537,7 @@ def test_two_articles(newsroom: Deduplicator) -> None:
 
 
 def all_pages(ask: Callable[[str | None], Any], items: str) -> list[Any]:
-    """Return the rows of all pages together."""
+    """Return the rows of all pages of an answer."""
     found, after, asked = [], None, 0
     while True:
         page = ask(after)
@@ -603,7 +603,7 @@ def test_a_search(
     found = all_pages(lambda after: newsroom.browsing.search(**fields, after=after), "found")
     first = newsroom.browsing.search(**fields)
     names = [one.article.source_id for one in found]
-    # If no dated article is among the many that were read, undated ones are shown at once, which is said.
+    # If the articles that the search reads include no dated one, it shows undated ones first, and says so.
     if names != [row.source_id for row in wanted]:
         assert names == [row.source_id for row in undated]
         assert first.more
@@ -790,7 +790,7 @@ def test_the_pairs_that_were_picked(newsroom: Deduplicator) -> None:
     )
     newsroom.judgements.record(("a 40", "a 60"), "ann", "different")
     found = newsroom.browsing.queue("picked")
-    assert [pair.scores["minhash"] for pair in found] == [4.2, 4.1, 4.3]  # each kind in turn
+    assert [pair.scores["minhash"] for pair in found] == [4.2, 4.1, 4.3]  # the two kinds take turns
     assert all({p.earlier.source_id, p.later.source_id} < {f"a {n}" for n in range(100)} for p in found)
     newsroom.judgements.pick([])
     with pytest.raises(InputError, match="no queue"):

@@ -1,4 +1,4 @@
-"""`dedup browse` as its users start and stop it, and the commands of its page."""
+"""`dedup browse` starts and stops like for a user, and the commands of docs/browse.md work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LINES = [
 
 
 def page_of(running: Process) -> str:
-    """The first page of a server."""
+    """Return the first page of a server."""
     with urllib.request.urlopen(running.address, timeout=SECONDS) as answer:
         found: str = answer.read().decode()
         return found

@@ -1,4 +1,4 @@
-"""Articles that strangers wrote to do harm are shown as text, on pages and in reports."""
+"""Pages and reports show hostile articles as harmless text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def told(n: int) -> str:
 
 
 def articles() -> Iterator[Article]:
-    """Hostile in every field; the second of each pair is a copy of the first."""
+    """Yield pairs of articles with hostile fields, the second a copy of the first; then articles with odd ids
+    and lengths."""
     nasty = (SCRIPT, BREAKS, TURNED, CONTROLS, "javascript:alert(1)", "\u200b\u00ad\ufeff", "🏴" * 200)
     for n, words in enumerate(nasty):
         for copy in range(2):
@@ -54,9 +55,9 @@ def articles() -> Iterator[Article]:
 
 @pytest.fixture(scope="module")
 def hostile_url(server: Server) -> str:
-    """A settled corpus of hostile articles; tests only read it."""
+    """The address of a settled corpus of hostile articles; tests only read it."""
     url = corpus_of(server, "dedup_hostile", list(articles()))
-    with psycopg.connect(url) as connection:  # another owner's table may hold invalid values
+    with psycopg.connect(url) as connection:  # the owner of an attached table may store longer values
         connection.execute(
             "UPDATE dedup.article SET title = repeat('long ', 200000) WHERE source_id = 'words'"
         )
@@ -67,7 +68,7 @@ def hostile_url(server: Server) -> str:
 
 @pytest.fixture(scope="module")
 def hostile(hostile_url: str) -> Iterator[Browser]:
-    """A server for judging over hostile articles."""
+    """A server with forms for judging, over hostile articles."""
     with opened() as start:
         yield start(hostile_url, editing=True)
 

@@ -1,4 +1,4 @@
-"""Judgements on pages: they take effect at once, are shown, feed `tune`, and can be undone."""
+"""Judgements on pages take effect at once, are shown, are used by `tune`, and can be undone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STORM, UPDATE = "vantage-0312-storm", "vantage-0312-storm-update"
 
 @pytest.fixture
 def editing(opening: Opening, corpus_url: str) -> Browser:
-    """A server for judging, over the two versions of the storm."""
+    """A server with forms for judging, over the two versions of the storm."""
     fill(corpus_url, [one for one in newsroom_articles() if "storm" in one.source_id])
     return opening(corpus_url, editing=True)
 
@@ -139,4 +139,4 @@ def test_what_is_pinned_makes_the_marks_no_surer(editing: Browser, corpus_url: s
     with Deduplicator(corpus_url) as dd:
         quality = dd.browsing.quality()
     assert quality is not None
-    assert quality.precision.value == 0  # the rules alone call it a duplicate
+    assert quality.precision.value == 0  # without the pin, the rules call the pair a duplicate

@@ -1,4 +1,4 @@
-"""Quotes: sentences that several outlets share are counted, keep their words, and go with their texts."""
+"""Quotes are sentences that several outlets share; they are counted, kept, and deleted with their texts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SPOKEN = "“We will reopen the ferry line in May,” said the harbour master of
 
 @pytest.fixture
 def said(database: Database) -> Database:
-    """A sentence in three stories of four outlets, and a footer everywhere."""
+    """A corpus with a sentence in three stories of four outlets, and with a footer in every article."""
     outlets = ["Wire", "Herald", "Courier", "Post"]
     given = [
         article(f"n{n}", [*window(n * 9, 6, ring=500), FOOTER], n + 10, publication=outlets[n % 4])
@@ -50,10 +50,10 @@ def test_outlets_stories_and_articles_are_counted(said: Database) -> None:
     footer, spoken = found[sentence_hash(FOOTER)], found[sentence_hash(SAID)]
     assert (spoken.outlets, spoken.stories, spoken.articles, spoken.common) == (4, 3, 4, False)
     assert (footer.outlets, footer.stories, footer.articles, footer.common) == (4, 15, 16, True)
-    # Two outlets have the sentence first, at one time: the lower source_id gives the words.
+    # Two outlets have the sentence first, at the same time; the lower source_id gives the words.
     assert (spoken.words, spoken.source_id, spoken.publication) == (sentence(SAID), "copy", None)
     assert (footer.source_id, footer.publication, footer.appeared_at) == ("n0", "Wire", at(10))
-    assert deduplicator(said).keep_sentences(outlets=2).quotes == 8  # and the six of the story with a copy
+    assert deduplicator(said).keep_sentences(outlets=2).quotes == 8  # also six sentences of the copied story
 
 
 def test_the_view_says_the_same(said: Database) -> None:

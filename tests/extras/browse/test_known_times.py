@@ -21,7 +21,7 @@ NOON = START + timedelta(hours=12)
 
 
 def stored(dd: Deduplicator, wire: datetime | None, herald: datetime | None) -> None:
-    """Store the same text of two outlets, ten days apart."""
+    """Store one text in two outlets, added ten days apart."""
     dd.load(
         [
             Article("w", TEXT, title="A storm", publication=WIRE, published_at=wire, added_at=NOON),
@@ -35,7 +35,7 @@ def stored(dd: Deduplicator, wire: datetime | None, herald: datetime | None) -> 
 
 
 def said(database: Database, view: str) -> dict[str, object]:
-    """The row of a view that has a duplicate in it, by column."""
+    """Return a row of a view about the duplicate, by column."""
     order = {"story": "copies DESC", "story_article": "(id = story_id)"}.get(view, "1")
     with database.transaction() as cursor:
         cursor.execute(f"SELECT * FROM dedup.{view} ORDER BY {order} LIMIT 1".encode())
@@ -46,7 +46,7 @@ def said(database: Database, view: str) -> dict[str, object]:
 
 
 TOLD = re.compile(r"First in this corpus:|after the first [0-9]|\+[0-9]|\bEarlier\b|first [A-Z][a-z]+, last")
-"""A direction or a delay, as pages say it."""
+"""Words of pages for a direction or a delay of copying."""
 
 UNKNOWN = {
     "neither": (None, None),

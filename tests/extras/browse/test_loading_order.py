@@ -1,4 +1,4 @@
-"""The order of loading decides which copy represents a story, and no figure of views, pages and frames."""
+"""The order of loading decides which copy represents a story, but no figure of views, pages and frames."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ QUERIES = {
 
 
 def corpus(seed: int, *, dated: float) -> list[Article]:
-    """Texts of stories, whose versions are all duplicates of each other. `dated`: the share with a time."""
+    """Return versions of some stories; versions of a story are duplicates. `dated`: share with a time."""
     dice = random.Random(seed)
     made = []
     for number in range(ARTICLES):
@@ -65,7 +65,7 @@ def corpus(seed: int, *, dated: float) -> list[Article]:
 
 
 def loaded(dd: Deduplicator, given: list[Article], seed: int) -> None:
-    """Load the articles in an order of this seed, a day after each other."""
+    """Load the articles one by one in a random order, with a day between their `added_at`."""
     order = random.Random(seed).sample(given, len(given))
     empty(dd._database)
     for place, one in enumerate(order):
@@ -123,11 +123,11 @@ def test_undated_articles_give_equal_figures_in_any_order_of_loading(
                 assert figures == found[1][name], (seed, name)
             assert pages[0] == pages[1]
             assert found[0]["outlets"].shared
-    assert len(represented) == 2 * SEEDS  # the order of loading mattered for the choice of representatives
+    assert len(represented) == 2 * SEEDS  # the order of loading did change the representatives
 
 
 def times_of(one: Article) -> tuple[datetime, datetime] | None:
-    """The first and the last moment at which an article may have come; None: nobody knows."""
+    """Return the first and the last moment at which an article may have appeared; None: unknown."""
     time = one.published_at
     if not isinstance(time, datetime):
         return None
@@ -140,7 +140,8 @@ def before(one: Article, other: Article) -> bool:
 
 
 def first_of(stories: Iterable[list[Article]]) -> dict[str, bool | None]:
-    """Return whether each article that shares its story was first, by comparing all pairs of articles."""
+    """Return for each article with duplicates whether it was first (None: unknown), by comparing all
+    pairs."""
     found: dict[str, bool | None] = {}
     for story in stories:
         maybe = [one for one in story if not any(before(other, one) for other in story)]

@@ -1,4 +1,4 @@
-"""Story and article pages and reports name who stands behind a text, and how many outlets printed it."""
+"""Pages and reports name the origin of a story or an article, and count the outlets that printed it."""
 
 from __future__ import annotations
 

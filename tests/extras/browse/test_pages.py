@@ -1,4 +1,4 @@
-"""Pages: their texts about the newsroom, and all of their links."""
+"""Pages about the newsroom: their words, their markup, and all of their links."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_an_article_with_its_mark_and_its_text(reading: Browser) -> None:
     assert "By two in the afternoon all but 9,000 customers had been reconnected" in words
     assert "sentence Jaccard 0.810" in words
     assert "Adds 3 sentences, the numbers 9,000, 12.40 to its original." in words
-    for name in (STORM, DAM):  # originals
+    for name in (STORM, DAM):  # both articles are originals
         assert "to its original" not in reading.page("/article", id=name)
     assert "Adds nothing to its original." in reading.page("/article", id="newsbasket-0311-tarnhollow-a")
 
@@ -494,5 +494,5 @@ def test_a_badge_says_how_many_copies_an_original_has(reading: Browser) -> None:
 def test_links_to_other_ranges_lead_to_ranges(reading: Browser, day: str) -> None:
     links = Document(reading.page("/", first=day, last=day)).links
     ranges = [dict(parse_qsl(link.partition("?")[2])) for link in links if "first=" in link]
-    assert len(ranges) >= 3  # the week, the month, and the nearest days with articles
+    assert len(ranges) >= 3  # links to the week, the month, and the nearest days with articles
     assert all(one["first"] <= one["last"] for one in ranges)

@@ -1,4 +1,4 @@
-"""Pages stay fast as the corpus grows, even if the planner's statistics are wrong."""
+"""Queries of pages read few rows of a large corpus, even if the planner's statistics are wrong."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ARTICLES_OF_A_DAY = 24 * 60
 FIRST, LAST = date(2020, 1, 1), date(2020, 1, 31)
 
 
-PAGE_OF_HITS = 2 * search.HITS + 4 * search.SEARCH_PAGE  # articles found, their counts, and a page of lines
+PAGE_OF_HITS = 2 * search.HITS + 4 * search.SEARCH_PAGE  # hits, their counts, and a page of lines
 OUTLET, NONE = "Outlet 7", counting.Marks()
 
 
@@ -43,7 +43,7 @@ def found(cursor: Cursor, text: str | None = None, **fields: Any) -> int | None:
 
 
 def part(counted: int, ask: Callable[[Cursor], Any]) -> Callable[[Cursor], object]:
-    """Return a question of which so many articles are counted."""
+    """Return a question for which at most `counted` articles are counted."""
 
     def asked(cursor: Cursor) -> object:
         with pytest.MonkeyPatch.context() as patch:
@@ -101,7 +101,7 @@ QUESTIONS: dict[str, tuple[Callable[[Cursor], object], int]] = {
     "pins": (lambda c: queue.pins(c, None).after is None, 10),
     "health": (lambda c: health.health(c).sizes["article"], 50),
 }
-"""Questions with the articles that each may read; each answers something that is not false."""
+"""Questions, each with the maximum number of articles that it may read. Every answer is truthy."""
 
 
 @pytest.mark.long("dedup", "migrations")
@@ -124,7 +124,7 @@ def test_words_are_found_by_their_index(large: Database, statistics: str) -> Non
         built, _ = rows_read(cursor)["article"]
         believe(cursor, statistics)
         reading.begin(cursor)
-        # Every article has the word: the search looks at articles of the newest days only.
+        # Every article has the word, so the search reads only articles of the newest days.
         for fields, full in (
             ({"text": "text"}, True),
             ({"text": "text", "first": DAY, "last": DAY}, True),

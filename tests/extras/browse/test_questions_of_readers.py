@@ -1,4 +1,4 @@
-"""A role that only reads: all that pages ask is answered as for the owner, and nothing can be written."""
+"""A role that may only read gets the same answers for pages as the owner, and can write nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NEW = Article("new", text(window(2, 6)))
 
 @dataclass
 class Doors:
-    """Doors of two roles to the same corpus."""
+    """One corpus, opened as two roles."""
 
     owner: Deduplicator
     reader: Deduplicator
@@ -42,7 +42,7 @@ class Doors:
 
 @pytest.fixture(scope="module")
 def doors(server: Server) -> Iterator[Doors]:
-    """A corpus with something in every table that a page reads, and a row of an attached table."""
+    """A corpus with rows in every table that a page reads, and with an attached table of one row."""
     url = server.create("dedup_reader")
     Deduplicator.initialize(url)
     with (
@@ -98,7 +98,7 @@ PAGES: dict[str, Callable[[Browsing, Doors], Any]] = {
         (found := b.health()).settings and (found.sizes.keys(), found.runs, found.searchable)
     ),
 }
-"""Questions of `Deduplicator.browsing`; of the health only the stable part."""
+"""Every question of `Deduplicator.browsing`; of the health, only the parts that do not change."""
 
 QUESTIONS: dict[str, Callable[[Deduplicator], Any]] = {
     "get": lambda dd: (dd.get("a1"), dd.get(ROW)),
@@ -142,11 +142,11 @@ IDLE = [
     "EXECUTE ON FUNCTION dedup.journal_triggers()",
     *(f"EXECUTE ON FUNCTION dedup.{name}(bigint[])" for name in ("origins", "independent_origins")),
 ]
-"""Rights that no question needs: for commands and SQL."""
+"""Rights that no question of pages needs; commands and users' SQL need them."""
 
 
 def test_every_right_is_needed(doors: Doors) -> None:
-    """Revoke each right in turn: a question fails, unless the right is in `IDLE`."""
+    """Revoke each right in turn. Some question fails, unless the right is in `IDLE`."""
     idle = []
     with psycopg.connect(doors.owner._database.url, autocommit=True) as owner:
         for right in rights(owner):
@@ -172,7 +172,7 @@ def rights(owner: psycopg.Connection[Any]) -> Iterator[str]:
 
 
 def missing(doors: Doors) -> Iterator[bool]:
-    """Yield for each question whether a right is missing."""
+    """Yield for each question whether it fails for a missing right."""
     asked = [partial(ask, doors.reader.browsing, doors) for ask in PAGES.values()]
     for question in [*asked, *(partial(ask, doors.reader) for ask in QUESTIONS.values())]:
         try:
@@ -222,7 +222,7 @@ def test_nothing_can_be_written(doors: Doors, name: str) -> None:
 
 
 def everything(dd: Deduplicator) -> list[object]:
-    """Return the state that an attempt to write could have changed."""
+    """Return all state that an attempt to write could change."""
     found: list[object] = [list(dd.marks()), dd.pins.list(), dd.common_sentences.list(), dd.settings.wanted()]
     found += [dd.browsing.article("a0").judgements, dd.browsing.queue("picked"), dd.attachments.list()]
     return [*found, dd.status().deferred, dd.attachments.waiting()]

@@ -1,4 +1,4 @@
-"""The pages of quotes: the sentences that outlets share, and the articles with one such sentence."""
+"""Pages of quotes: the sentences that outlets share, and the articles that contain a quote."""
 
 from __future__ import annotations
 

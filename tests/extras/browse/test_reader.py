@@ -1,4 +1,4 @@
-"""The pages for a server whose role may only read (`dedup grant --reader`)."""
+"""Pages of a server whose role may only read (`dedup grant --reader`)."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ QUERIES: dict[str, dict[str, str]] = {
     "/outlet": {"publication": "Newsbasket", **DAYS},
     "/copied": {"copier": "Newsbasket", "original": "Vantage", **DAYS},
 }
-"""Queries for the pages that need one."""
+"""Query of each page that needs one."""
 
 
 @pytest.fixture(scope="module")
 def pages(newsroom_url: str) -> Iterator[Browser]:
-    """A server with forms for judging, over the newsroom, whose role may read."""
+    """A server over the newsroom with forms for judging; its role may only read."""
     with made_roles(newsroom_url, ["reader"]) as names, opened() as start:
         with Operation(newsroom_url) as owner:
             owner.grant(reader=[names["reader"]])
@@ -69,7 +69,7 @@ def test_to_judge_the_owner_is_needed(pages: Browser, caplog: pytest.LogCaptureF
         assert reply.status == 403
         told = f"type as the owner: dedup pin set --as NAME --why REASON -- {STORM} {UPDATE} RELATION"
         assert told in words_of(reply)
-        assert "dedup grant" not in words_of(reply)  # no grant gives it
+        assert "dedup grant" not in words_of(reply)  # no grant gives a reader this right
     form = form_of(before, "/judge")[1]["form"]
     undo = {"form": form, "a": STORM, "b": UPDATE, "back": "compare"}
     assert pages.post("/judge/undo", undo).status == 403

@@ -1,4 +1,4 @@
-"""Reports: one file without links to other files, made of the components of the pages."""
+"""Reports are single files without links to other files, and are made of the same parts as pages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DAM = "vantage-0311-tarnhollow"
 
 @pytest.fixture
 def corpus(newsroom_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The newsroom, as the corpus of the command line."""
+    """The address of the newsroom, set as the corpus of the command line."""
     monkeypatch.setenv(URL_VARIABLE, newsroom_url)
     return newsroom_url
 
@@ -35,7 +35,7 @@ def stands_alone(page: str) -> str:
     for tag, attrs in document.tags:
         assert tag not in ("script", "link", "img", "form", "iframe")
         assert not {"style", "src"} & set(attrs)
-        if "href" in attrs:  # links to the published article
+        if "href" in attrs:  # links to the published article are allowed
             assert (tag, attrs["rel"]) == ("a", "noopener noreferrer")
             assert (attrs["href"] or "").startswith("https://")
     ids = [attrs["id"] for _, attrs in document.tags if attrs.get("id")]

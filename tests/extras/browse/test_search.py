@@ -1,4 +1,4 @@
-"""The index of words: made and dropped while others work, of texts of any kind, in any schema."""
+"""The index of words is made and dropped while others work, over any texts and in any schema."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.corpora import text as text_of
 
 @pytest.fixture
 def owner(database: Database) -> Iterator[Operation]:
-    """The owner of the corpus; the index goes at the end."""
+    """The owner of the corpus; the index is dropped at the end."""
     with Operation(database.url) as owner:
         yield owner
         owner.make_searchable(False)
@@ -85,7 +85,7 @@ def test_others_write_while_it_is_made(owner: Operation, corpus: Deduplicator) -
 
 
 class IndexProgress:
-    """Progress of the index build."""
+    """A progress that records the stages and blocks of the index build."""
 
     def __init__(self) -> None:
         self.stages: list[str] = []

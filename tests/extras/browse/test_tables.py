@@ -1,4 +1,4 @@
-"""Tables of pages as CSV and JSON: they have all rows of the page, and are safe to open in a spreadsheet."""
+"""The CSV and JSON of pages have all rows of the page, and are safe to open in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def json_rows(reply: Reply) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def links(reading: Browser) -> dict[str, str]:
-    """Return all links to data, with the addresses of their pages."""
+    """Return all links to data, each with the address of its page."""
     found: dict[str, str] = {}
     for address, page in crawl(reading).items():
         found |= {link: address for link in Document(page).links if "format=" in link}
@@ -66,7 +66,7 @@ def test_every_table_that_is_offered_is_there_in_both_forms(reading: Browser, li
             rows = json_rows(reply)
         for row in rows:
             assert list(row) == list(columns), link
-    # Nobody said anything in the newsroom, nothing failed, and no worker is at work.
+    # In the newsroom there is no judgement, no failure and no worker, so some tables are not offered.
     missing = {(path, table.name) for path, of in TABLES.items() for table in of} - {
         (path, name) for path, names in offered.items() for name in names
     }
@@ -121,7 +121,7 @@ def test_data_knows_names_as_the_page_does(reading: Browser) -> None:
 
 @pytest.fixture
 def pages(opening: Opening, corpus_url: str, monkeypatch: pytest.MonkeyPatch) -> Browser:
-    """Pages of 25 articles, of which tables read four at a time."""
+    """Pages over 25 articles; a table is read four articles at a time."""
     fill(corpus_url, list(alone(25)))
     monkeypatch.setattr(tables, "PAGE_ROWS", 4)
     return opening(corpus_url)
@@ -149,7 +149,7 @@ def test_csv_that_there_is_no_time_for_breaks_off(pages: Browser, monkeypatch: p
 
 
 def alone(count: int) -> Iterator[Article]:
-    """Articles that are like no other."""
+    """Yield articles that are unlike each other."""
     for n in range(count):
         words = " ".join(f"w{n * 100 + place}" for place in range(60))
         yield Article(f"a {n}", words, f"T {n}", publication="Wire", published_at=f"2026-03-11T10:{n:02}Z")
@@ -201,7 +201,7 @@ def test_nothing_is_a_formula_in_a_spreadsheet(opening: Opening, corpus_url: str
 def test_what_there_is_not_is_said(reading: Browser, address: str, status: int, words: str) -> None:
     reply = reading.get(address)
     assert reply.status == status
-    assert words.lower() in reply.raw.decode().lower()  # a page begins a message with a capital
+    assert words.lower() in reply.raw.decode().lower()  # a page begins its message with a capital
 
 
 def test_data_has_the_headers_that_protect(reading: Browser) -> None:

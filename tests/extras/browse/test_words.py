@@ -1,4 +1,4 @@
-"""Pages and endpoints tell no word of a text to a role that may read none."""
+"""Pages and endpoints show no word of a text to a role that may not read texts."""
 
 from __future__ import annotations
 

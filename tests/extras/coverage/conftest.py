@@ -1,4 +1,4 @@
-"""A corpus of news whose words are indexed and counted."""
+"""Fixtures for tests of coverage: corpora with an index of words and with counted words."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ COUNCIL = (
 TRAMS = [
     Article(f"tram {n}", f"Trams stop at night on line {n}.", published_at="2024-01-01") for n in range(30)
 ]
-"""Other news, without which no word is rare."""
+"""Unrelated news. Without it every word would be frequent."""
 
 Filled = Callable[[Sequence[Article]], Deduplicator]
 
 
 @pytest.fixture
 def filled(database: Database) -> Iterator[Filled]:
-    """Stores articles, settles them, and makes them searchable."""
+    """Yield a function that stores and settles articles and makes the index of words."""
     with Deduplicator(database.url) as dd, Operation(database.url) as owner:
 
         def fill(articles: Sequence[Article]) -> Deduplicator:
@@ -54,7 +54,7 @@ def filled(database: Database) -> Iterator[Filled]:
 
 @pytest.fixture
 def newsroom(filled: Filled) -> Deduplicator:
-    """A story with a copy, a rewrite of it, and other news; most articles are of other years."""
+    """A story with a copy, a rewrite of the story, and other news, mostly of other years."""
     day = "2026-03-1"
     return filled(
         [

@@ -1,8 +1,9 @@
-"""Origins of 30 stories and sets of real news, counted by reading the articles, before the program counted.
+"""Origins of 30 stories and sets of real news. A person counted them by reading, before the program did.
 
-A set `25-171` is the press release of a study and its coverage, of which the ids begin with `is-25-171-`. The
-other ids are of US outlets. Each count has its reasons: which texts are whose. All 30 numbers were right at
-once. One name was written down otherwise: "New Scientist staff and Press Association" was counted as PA.
+The set `25-171` is the press release of a study, and the reports on the study; the ids of its articles begin
+with `is-25-171-`. Other ids are of US outlets. Each count has its reasons. The program's numbers were right
+in all 30 cases. One expected name was changed afterwards: the person had counted the byline
+"New Scientist staff and Press Association" as PA.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ STATED = [
 
 @dataclass(frozen=True)
 class Counted:
-    """A set of articles, its origins as a person counted them, and the reasons."""
+    """A set of articles, with the origins that a person counted, and the person's reasons."""
 
     ids: str
     origins: tuple[str, ...]
@@ -118,7 +119,7 @@ SETS = (
         ("BBC", "newscientist.com", "press release"),
         "three broadcasts of the BBC; staff of New Scientist and PA wrote a text together",
     ),
-    # Single stories.
+    # Single stories
     Counted(
         "25-127-n36 25-127-n42 25-127-n30 25-127-n38 25-127-x2119 25-127-x2129 25-127-x2201", ("PA",), "PA"
     ),
@@ -129,7 +130,7 @@ SETS = (
     Counted("25-200-n14 25-200-n2", ("Tronc",), "two papers of one owner print one text"),
     Counted("25-106-n1 25-106-n2", ("Reuters",), "two reprints without credit, of a text that others credit"),
     Counted("25-198-n3 25-198-n8", ("washingtonpost.com",), "one report; the original is not in the set"),
-    # Articles of US outlets, none of which is a copy.
+    # Articles of US outlets, without copies among them
     Counted(
         "abp-0bLNyxHLnHODdIuH abp-haKWQpo59moHtsa1 abp-IRwDnA47Dw7HF1rV",
         ("Reuters",),
@@ -167,7 +168,7 @@ SETS = (
     ),
 )
 OUTLETS = {"25-127-n36": 4, "25-106-x400": 5, "25-179-n10": 4, "27-002-n6": 1, "29-033-n9": 4, "25-192-x1": 1}
-"""Number of outlets that printed a story, by its original; papers and their pages count once."""
+"""Number of outlets that printed a story, by its original. A newspaper and its web site count as one."""
 
 
 def articles(file: Path, wanted: Sequence[str]) -> Iterator[Article]:
@@ -184,7 +185,7 @@ def articles(file: Path, wanted: Sequence[str]) -> Iterator[Article]:
 
 @pytest.fixture(scope="module")
 def news(server: Server, shared_data: Path) -> Iterator[Deduplicator]:
-    """The articles of the sets, with the studies whole."""
+    """A corpus with the articles of the sets, and with all other articles of the same studies."""
     url = server.create("dedup_by_hand")
     Deduplicator.initialize(url)
     named = [name for one in SETS for name in one.ids.split()]

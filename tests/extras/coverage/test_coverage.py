@@ -28,10 +28,12 @@ __all__ = ["granted", "names"]  # fixtures
 def test_a_rewritten_text_has_its_original_first(newsroom: Deduplicator) -> None:
     found = newsroom.sources("rewrite")
     assert {one.id for one in found[:3]} == {"storm", "copy", "last year"}
-    assert "rewrite" not in {one.id for one in found}, "no article is made of itself"
+    assert "rewrite" not in {one.id for one in found}, "an article is not its own source"
     assert found == sorted(found, key=lambda one: -one.score)
     assert "no proof" in found[0].caution
-    assert newsroom.sources(text=REWRITTEN)[0].id == "rewrite", "a text that is stored is found"
+    assert newsroom.sources(text=REWRITTEN)[0].id == "rewrite", (
+        "a text that is stored is found as its own source"
+    )
 
 
 def test_an_article_is_not_made_of_its_later_copies(newsroom: Deduplicator) -> None:
@@ -55,7 +57,7 @@ def test_articles_of_the_event_are_grouped_by_origin(newsroom: Deduplicator) -> 
     }
     assert told["copy"] == ("outlet", "Courier", "copy"), "a copy has the origin of its original"
     assert told["rewrite"] == ("outlet", "Blog", "other words")
-    assert "last year" not in told, "it is outside the window"
+    assert "last year" not in told, "the article is outside the window"
     assert (found.since, found.until) == around(datetime(2026, 3, 10, 6, tzinfo=UTC), defaults.DAYS)
     assert "last year" in {one.id for one in newsroom.coverage("storm", days=400).articles}
     assert newsroom.coverage("storm", days=0).articles[0].id == "copy"

@@ -1,4 +1,4 @@
-"""`dedup export panel` and `dedup export network`: outlets over time, and who reprints whom."""
+"""`dedup export panel` and `dedup export network`: figures of outlets over time, and a reprint network."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STORIES = [text(window(20 * number, 6, ring=1_000)) for number in range(6)]
 def printed(
     name: str, story: int, publication: str | None, when: datetime | None, byline: str | None = None
 ) -> Article:
-    """An article that prints one of the stories."""
+    """Return an article that prints one of the stories."""
     return Article(name, STORIES[story], publication=publication, published_at=when, byline=byline)
 
 
@@ -41,10 +41,11 @@ def march(day: int, hour: int = 8) -> datetime:
 
 @pytest.fixture
 def corpus(database: Database) -> Iterator[Deduplicator]:
-    """Stories of Wire (0, 1 of the AP, 2), of an evil outlet (3), of nobody (4), and one without a text.
+    """Stories of Wire (0, 1 from the AP, 2), a hostile outlet (3) and no outlet (4), and an article without
+    text.
 
-    Herald copies 0 after 2 hours and 1 after 4; `Herald Online` is Herald, and copies what Herald printed.
-    The evil outlet and Wire share 2 without known times. April has one article.
+    Herald copies story 0 after 2 hours and story 1 after 4. `Herald Online` is an alias of Herald and
+    copies the same. The hostile outlet and Wire share story 2 without known times. One article is of April.
     """
     with database.transaction() as cursor:
         cursor.execute(
@@ -101,8 +102,8 @@ def test_the_panel_has_each_outlet_by_month_and_its_undated_articles(
 
 def test_diversity_is_the_effective_number_of_origins(corpus: Deduplicator, tmp_path: Path) -> None:
     found = panel(corpus, tmp_path)
-    assert float(found["2026-03-01", "Wire"]["diversity"]) == 2  # itself and the AP
-    # Two articles of Wire and one of the AP: 1 / ((2/3)² + (1/3)²).
+    assert float(found["2026-03-01", "Wire"]["diversity"]) == 2  # Wire itself, and the AP
+    # Herald prints two articles from Wire and one from the AP: 1 / ((2/3)² + (1/3)²).
     assert float(found["2026-03-01", "Herald"]["diversity"]) == pytest.approx(9 / 5)
     assert float(found["2026-03-01", ""]["diversity"]) == 1
 
@@ -114,11 +115,11 @@ def test_a_parquet_panel_has_the_same_rows_with_types(corpus: Deduplicator, tmp_
     assert str(found.schema.field("month").type) == "date32[day]"
     rows = {(str(row["month"] or ""), row["outlet"]): row for row in found.to_pylist()}
     assert rows["2026-03-01", "Wire"]["articles"] == 3
-    assert rows["", HOSTILE]["first_unknown"] == 1  # a Parquet file keeps names as they are
+    assert rows["", HOSTILE]["first_unknown"] == 1  # Parquet files keep names unchanged
 
 
 def ties(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """The edges that NetworkX reads, by the labels of their outlets."""
+    """Return the edges that NetworkX reads from a file, by the names of the outlets."""
     graph = (nx.read_gexf if file.suffix == ".gexf" else nx.read_graphml)(file)
     assert isinstance(graph, nx.DiGraph)
     label = graph.nodes(data="label")
@@ -174,7 +175,7 @@ def test_a_gexf_file_is_what_the_reader_of_gephi_accepts(corpus: Deduplicator, t
         assert edge.get("source") != edge.get("target")
         assert edge.get("type") == "directed"
         assert {value.get("for") for value in edge.iter(f"{gexf}attvalue")} <= columns["edge"].keys()
-    # Gephi merges parallel edges of one kind; so there are none.
+    # Gephi merges parallel edges of the same kind, so there must be none.
     ends = [(edge.get("source"), edge.get("target"), edge.get("kind")) for edge in edges]
     assert len(set(ends)) == len(ends)
 

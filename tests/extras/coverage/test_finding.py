@@ -1,4 +1,4 @@
-"""Articles found by shared words: the same as by comparing all articles, for texts of any kind."""
+"""Articles found by shared words equal the result of comparing all articles, for texts of any kind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ texts = st.lists(
 
 
 def likeness(texts: Sequence[str], asked: str) -> list[float]:
-    """TF-IDF in its simplest form: every text is compared, and every word is counted."""
+    """Return the TF-IDF similarity of each text to `asked`, in the simplest form: all texts are compared."""
     counts = [Counter(re.findall(r"\w+", text.replace("ß", "ss"))) for text in [*texts, asked]]
     having = Counter(word for count in counts[:-1] for word in count)
 
@@ -105,10 +105,10 @@ def test_words_are_counted_again_and_dropped_with_the_index(database: Database, 
         with database.transaction() as cursor:
             return word_counts.load_counts(cursor, ["storm", "harbour", "ferry"])
 
-    assert counts() == (2, {"storm": 2}), "a word of one article is not kept"
+    assert counts() == (2, {"storm": 2}), "a word that only one article has is not stored"
     dd.load([Article("c", "ferry harbour"), Article("d", "ferry")])
     with Operation(database.url) as owner:
-        assert owner.make_searchable() is False, "the index was there"
+        assert owner.make_searchable() is False, "the index exists already"
         assert counts() == (4, {"storm": 2, "harbour": 2, "ferry": 2})
         owner.make_searchable(False)
         assert counts() == (0, {})
@@ -153,7 +153,7 @@ def test_languages_without_spaces_share_whole_clauses_only(filled: Filled) -> No
     same, other = "台风在周二袭击了港口，市长说损失巨大。", "台风在周二袭击了港口，没有人受伤。"
     dd = filled([Article("a", same), Article("b", other), Article("c", MUSEUM), Article("d", STORM)])
     assert [one.id for one in dd.sources("a")] == ["b"], "they share a clause"
-    assert dd.sources(text=same[1:5]) == [], "a part of a clause is no word"
+    assert dd.sources(text=same[1:5]) == [], "a part of a clause is not a word of the index"
 
 
 def test_accents_and_case_do_not_hide_an_article(filled: Filled) -> None:
@@ -170,6 +170,10 @@ def test_of_an_attached_article_only_the_title_finds_it(database: Database, fill
         with Deduplicator(database.url) as dd:
             dd.attachments.attach("newsroom.news", keys=["id"], columns=COLUMNS)
         dd = filled([Article("own", REWRITTEN), Article("else", "Trams stop at night. Fares rise.")])
-        assert "news/1" in [one.id for one in dd.sources("own")], "its title shares words"
-        assert dd.sources("news/1")[0].id == "own", "its text is read"
-        assert dd.sources(text="eleven bronze canal van") == [], "its text is not indexed"
+        assert "news/1" in [one.id for one in dd.sources("own")], (
+            "the title of an attached article is indexed"
+        )
+        assert dd.sources("news/1")[0].id == "own", "the text of the attached article is read"
+        assert dd.sources(text="eleven bronze canal van") == [], (
+            "the text of an attached article is not indexed"
+        )

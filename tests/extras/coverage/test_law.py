@@ -1,4 +1,4 @@
-"""The law of origins, against an oracle in plain Python: copies and reprints never raise the number."""
+"""An oracle in plain Python finds the same origins; copies and reprints never raise their number."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ ADDED = START + timedelta(days=30)
 
 @dataclass(frozen=True)
 class Printed:
-    """An article: which text it prints, where, when (None: unknown), and which agencies its byline names."""
+    """An article: the text that it prints, its outlet, its byline's agencies, and its hour (None:
+    unknown)."""
 
     body: int
     outlet: str | None
@@ -52,7 +53,7 @@ def outlet_of(name: str | None, known: Known) -> Outlet | None:
 
 
 def agency_of(one: Printed, known: Known) -> str | None:
-    """The agency of a version: its outlet, else the first agency in its byline by the alphabet."""
+    """Return a version's agency: of its outlet, or else the alphabetically first agency of its byline."""
     outlet = outlet_of(one.outlet, known)
     if outlet and (outlet.agency or outlet.name.lower() == "reuters"):
         return outlet.agency or "Reuters"
@@ -60,7 +61,7 @@ def agency_of(one: Printed, known: Known) -> str | None:
 
 
 def origin_of(versions: Sequence[tuple[str, Printed]], known: Known) -> tuple[str, str | None]:
-    """The origin of the articles that print one text, given with their ids."""
+    """Return the origin of a text from all articles that print it, given with their ids."""
     added = (ADDED - START) / timedelta(hours=1)
     canonical = min(versions, key=lambda v: (added if v[1].hour is None else v[1].hour, v[0]))
     if agency := agency_of(canonical[1], known):
@@ -104,7 +105,7 @@ statements = st.builds(
 
 @dataclass
 class Corpus:
-    """A corpus that holds exactly the given articles."""
+    """A corpus of exactly the articles in `articles`."""
 
     dd: Deduplicator
     articles: dict[str, Printed]
@@ -116,7 +117,7 @@ class Corpus:
         self.dd.backfill(workers=0)
 
     def add(self, one: Printed) -> str:
-        """Add an article whose id is the last in the alphabet."""
+        """Add an article with an id after all other ids."""
         name = f"z{len(self.articles):03}"
         self.articles[name] = one
         self.dd.load([one.article(name)])
@@ -141,7 +142,7 @@ def told(found: Origins) -> set[tuple[str, str | None]]:
 @settings(
     max_examples=25,
     deadline=None,
-    phases=[Phase.generate],  # to shrink a case would take minutes
+    phases=[Phase.generate],  # shrinking a case would take minutes
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
@@ -177,7 +178,7 @@ def test_origins_are_those_of_the_oracle_and_never_more_for_a_copy(
     assert {row[2] for row in stories} == {1}
     assert told(dd.origins()) == whole
 
-    # A later copy of any text, printed anywhere, with any credit.
+    # Add a later copy of any text, printed by any outlet, with any credit.
     body = corpus.articles[data.draw(st.sampled_from(sorted(chosen)))].body
     of_body = [name for name in chosen if corpus.articles[name].body == body]
     origin = told(dd.origins(of_body))
@@ -189,9 +190,10 @@ def test_origins_are_those_of_the_oracle_and_never_more_for_a_copy(
     there, before = dd.origins(chosen), corpus.count(chosen)
     families = {row.family: row.name for row in known.values() if row.family}
     for number, (kind, name) in enumerate(sorted(told(there), key=str), start=TEXTS):
-        if kind == "agency" and name:  # a reprint with the credit of an agency that is there
+        if kind == "agency" and name:  # a reprint that credits an agency of the found origins
             chosen |= {corpus.add(Printed(number, "Reprinter", name, 51))}
-        elif kind == "family" and name:  # a text of a family that is there, and an outlet that joins it
+        # First add a text by an outlet of this family, then a text by an outlet that joins the family.
+        elif kind == "family" and name:
             chosen |= {corpus.add(Printed(number, families[name], None, 52))}
             assert corpus.count(chosen) <= before
             chosen |= {corpus.add(Printed(number + 100, "New Outlet", None, 53))}

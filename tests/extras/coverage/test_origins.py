@@ -45,7 +45,7 @@ WIRE = [
 
 @pytest.fixture
 def dd(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deduplicator]:
-    """A corpus with a text of AP in four outlets, one of which names Reuters, and four other texts."""
+    """A corpus of one text of AP in four outlets (one outlet names Reuters), and of four other texts."""
     monkeypatch.setenv("DEDUP_DATABASE_URL", database.url)
     with Deduplicator(database.url) as found:
         found.load(WIRE)
@@ -89,7 +89,7 @@ def test_articles_are_chosen_by_what_is_asked(dd: Deduplicator, database: Databa
     assert dd.origins(publication="Herald").articles == 3
     assert dd.origins(credit="AP").articles == 2
     assert dd.origins(language="de").articles == 0
-    assert dd.origins(first=DAY, last=START.date()).articles == 8  # an undated article is in no day
+    assert dd.origins(first=DAY, last=START.date()).articles == 8  # an undated article is of no day
     assert dd.origins(first=date(2100, 1, 1)).articles == 0
     assert dd.origins(last=date.max).articles == 9
     assert dd.origins(["own", "undated"], first=DAY).articles == 1
@@ -116,7 +116,7 @@ def test_what_was_not_compared_is_no_origin(dd: Deduplicator) -> None:
     assert "2 not compared" in str(found)
     dd.backfill(workers=0)
     assert (dd.origins().independent, dd.origins().not_compared) == (4, 1)
-    # A copy keeps its last mark while its original waits.
+    # Here a copy keeps its last mark while its original waits.
     dd.load([printed("courier", 1, "Courier", 1, title="New"), printed("own", 9, "Courier", 5)])
     assert told(dd.origins(["post"])) == [("agency", "AP", 1, 1, 1)]
     assert dd.origins(["own"]).not_compared == 1
@@ -138,7 +138,7 @@ def test_names_of_a_megabyte_and_of_control_characters_do_no_harm(
 ) -> None:
     names = ("x" * 1_000_000, "y" * 3_000, "a\x1b[31m\u202eb", "<script>", "'; DROP TABLE dedup.outlet; --")
     dd.load(printed(f"h{place}", 20 + place, name, 30 + place) for place, name in enumerate(names[1:], 1))
-    with database.transaction() as cursor:  # the library refuses such a name
+    with database.transaction() as cursor:  # the library would refuse this name
         values = [text(window(20 * 50, 6, ring=10_000)), names[0]]
         cursor.execute(
             "INSERT INTO dedup.article (source_id, text, publication) VALUES ('h0', %s, %s)", values

@@ -1,4 +1,4 @@
-"""Families, aliases and agencies of outlets: stated, proposed, exported and imported, and never guessed."""
+"""Families, aliases and agencies of outlets are stated, proposed, exported, imported, and never guessed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def dd(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deduplicator]:
-    """A corpus with an article in each of some outlets."""
+    """A corpus with one article of each of some outlets."""
     monkeypatch.setenv("DEDUP_DATABASE_URL", database.url)
     names = ("Courier", "www.courier.example", "courier.example", "Herald", None, " ")
     with Deduplicator(database.url) as found:
@@ -65,7 +65,7 @@ def test_what_is_stated_decides_about_origins(dd: Deduplicator, run: Run) -> Non
     def count() -> int:
         return dd.origins().independent
 
-    assert count() == 5  # four names, and one for all unknown outlets
+    assert count() == 5  # four names, and one origin for all unknown outlets
     assert run("outlets", "set", "www.courier.example", "--alias-of", "courier.example")[0] == 0
     assert count() == 4
     assert run("outlets", "set", "courier.example", "--family", "Roe")[0] == 0
@@ -115,7 +115,7 @@ def test_a_file_gives_back_what_was_exported(dd: Deduplicator, run: Run, tmp_pat
         dd.outlets.remove(name)
     assert run("outlets", "import", "--raw", file)[0] == 0
     assert dd.outlets.stated() == before
-    # Without --raw no cell is a formula or controls a terminal, and names of plain characters come back.
+    # Without --raw, no cell is a formula or controls a terminal, and harmless names are unchanged.
     _, out, _ = run("outlets", "export")
     cells = [cell for row in csv.reader(io.StringIO(out)) for cell in row]
     assert not [cell for cell in cells if cell.startswith(("=", "@")) or not cell.isprintable()]

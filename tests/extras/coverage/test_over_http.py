@@ -1,4 +1,4 @@
-"""The same answers over HTTP and on pages, without words of texts unless the server may send texts."""
+"""Answers over HTTP and on pages equal the library's, without words of texts unless texts are allowed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.extras.serve.conftest import Serving, is_problem, serving
 pytestmark = pytest.mark.long("dedup", "migrations")
 
 __all__ = ["opening", "serving"]  # fixtures
-WORDS = ("Halvorsen", "never seen")  # words of texts, and no words of titles
+WORDS = ("Halvorsen", "never seen")  # words that are in texts, but in no title
 
 
 def test_answers_over_http_are_those_of_the_library(newsroom: Deduplicator, serving: Serving) -> None:

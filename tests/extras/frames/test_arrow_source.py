@@ -1,4 +1,4 @@
-"""`Deduplicator.load` takes tables of pandas, pyarrow, DuckDB and Polars, by the protocol that they share."""
+"""`Deduplicator.load` takes tables of pandas, pyarrow, DuckDB and Polars, by the common Arrow protocol."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def read(given: object, bound: int = 100_000, **options: Any) -> list[Item]:
 
 
 def as_polars_gives_it(table: pa.Table) -> pa.Table:
-    """A table with the types of Polars: views of strings, and large lists of them."""
+    """Return a table with the Arrow types that Polars uses: string views, and large lists of string views."""
     kinds = {
         pa.string(): pa.string_view(),
         pa.list_(pa.string()): pa.large_list(pa.string_view()),
@@ -64,7 +64,7 @@ def as_polars_gives_it(table: pa.Table) -> pa.Table:
         name: pa.array(table[name].to_pylist(), kinds.get(table[name].type, table[name].type))
         for name in table.column_names
     }
-    if "desk" in columns:  # a category
+    if "desk" in columns:  # the type of a category
         words = pa.array(["city"], pa.string_view())
         given = [None if one is None else 0 for one in table["desk"].to_pylist()]
         columns["desk"] = pa.DictionaryArray.from_arrays(pa.array(given, pa.uint32()), words)
@@ -125,7 +125,7 @@ def test_a_table_is_read_as_its_parquet_file_is(
 
 
 def test_only_rows_that_are_too_long_are_refused() -> None:
-    """The limit holds for each row, also if a dictionary or the buffer of views is longer."""
+    """The limit holds for each row, even if a dictionary or a buffer of string views is longer."""
     rows = [
         {
             "id": str(n),

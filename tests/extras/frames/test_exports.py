@@ -1,4 +1,5 @@
-"""`dedup export stories`: a Parquet or SQLite file of every article with its story, whole or not there."""
+"""`dedup export stories` writes articles with their stories to Parquet or SQLite, completely or not at
+all."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from tests.corpora import article, load, window
 
 @pytest.fixture
 def newsroom(database: Database) -> Database:
-    """A corpus: `a` with two copies, `s` similar to it, and unrelated `u`, an hour apart."""
+    """A corpus: `a` with two copies, `s` that is similar to `a`, and an unrelated `u`, an hour apart."""
     load(
         database,
         article("a", window(0, 6), 1, publication="Wire", title="A"),

@@ -1,4 +1,4 @@
-"""`frames.figures`: numbers that a count of the rows gives too, and charts that show them."""
+"""`frames.figures`: the numbers equal counts of the rows, and charts show the numbers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def drawing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def newsroom(database: Database) -> Database:
-    """A corpus: `a` with copies in two outlets, one of them with a dollar in its name, and unrelated `u`."""
+    """A corpus: `a` with copies in two outlets (one name contains dollars), and an unrelated `u`."""
     load(
         database,
         article("a", window(0, 6), 1, publication="Wire", title="A"),

@@ -1,4 +1,4 @@
-"""`dedup.frames`: Arrow tables equal the views, for any content of articles, in batches of bounded size."""
+"""`dedup.frames`: Arrow tables equal the views for any articles, in batches of bounded size."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ NAMES = tuple(columns.TABLE_NAMES)
 
 @pytest.fixture
 def newsroom(database: Database) -> Database:
-    """A corpus: `a` with copies in two outlets, similar `s`, unrelated `u`, failed `f`, pending `p`."""
+    """A corpus: `a` with copies in two outlets, similar `s`, unrelated `u`, failed `f` and pending `p`."""
     load(
         database,
         article(
@@ -94,7 +94,7 @@ def dd(newsroom: Database) -> Iterator[Deduplicator]:
 
 
 def shown(database: Database, name: str) -> list[tuple[Any, ...]]:
-    """The rows of the views."""
+    """Return the rows of the view that a table must equal."""
     with database.transaction() as cursor:
         return cursor.execute(VIEWS[name].encode()).fetchall()
 
@@ -188,7 +188,7 @@ def test_a_reader_gives_batches_of_one_moment_and_gives_its_connection_back(
     rest = list(opened)
     assert [batch.num_rows for batch in (first, *rest)] == [1] * 8
     assert frames.marks(dd).num_rows == 9
-    for _ in range(12):  # more than there are connections
+    for _ in range(12):  # more often than there are connections
         frames.reader("marks", dd).read_next_batch()
     assert dd.status()
     with pytest.raises(InputError, match="no table 'mark'; there are stories"):

@@ -1,4 +1,4 @@
-"""Answers as HTML: whole tables, and nothing that a text brings is markup."""
+"""Answers as HTML in a notebook: tables are complete, and no part of a text becomes markup."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALLOWED = {"div", "p", "b", "ul", "li", "table", "thead", "tbody", "tr", "th", "
 
 
 class ShownPage(HTMLParser):
-    """Collects the tags, the attributes and the text of a page."""
+    """A page: its tags, its attributes and its text."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

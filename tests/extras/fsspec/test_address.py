@@ -1,4 +1,4 @@
-"""Files at addresses are read as local files are: of a store in any order, of a web server like a pipe."""
+"""Files at addresses are read like local files: in a store by seeking, on a web server like a pipe."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.loops import each
 from tests.test_architecture import loaded_by
 
 ROWS = [{"id": f"a{n}", "text": "Words. " * 9, "date": f"{n % 12 + 1}/{n % 28 + 1}/2024"} for n in range(700)]
-MANY = 20  # times that the web server repeats the lines before it drops a connection
+MANY = 20  # times that the server repeats LINES before it drops the connection
 LINES = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
 
 
@@ -67,7 +67,7 @@ MADE: dict[str, Callable[[], bytes]] = {
 
 
 class StoreFile(AbstractBufferedFile):  # type: ignore[misc]  # fsspec has no types
-    """A file of a store, which gives parts of it."""
+    """A file of a store that is read in parts."""
 
     def _fetch_range(self, start: int, end: int) -> bytes:
         content: bytes = self.fs.store[self.path].getvalue()
@@ -75,7 +75,7 @@ class StoreFile(AbstractBufferedFile):  # type: ignore[misc]  # fsspec has no ty
 
 
 class Store(MemoryFileSystem):  # type: ignore[misc]
-    """A store in memory that opens its files like S3, each with a place of its own."""
+    """A store in memory that opens its files like S3: every open file has a separate position."""
 
     def _open(self, path: str, mode: str = "rb", block_size: int | None = None, **others: Any) -> Any:
         if mode == "rb":
@@ -85,7 +85,7 @@ class Store(MemoryFileSystem):  # type: ignore[misc]
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    """A store in memory, in the place of S3."""
+    """A store in memory that takes the place of S3."""
     monkeypatch.setitem(import_module("fsspec.registry")._registry, "s3", Store)
     made = Store()
     yield made
@@ -101,14 +101,14 @@ def test_a_store_is_read_as_a_disk_is(store: Store, tmp_path: Path, name: str) -
         found = list(remote)
         assert found == list(local)
         assert len(found) == len(ROWS)
-        # The whole file decides how dates are read: the first 500 rows would do, had they a day above 12.
+        # The whole file decides how dates are read, at an address as on a disk.
         assert remote.understood.dates == local.understood.dates
         assert remote.file == f"s3://bucket/{name}"
         assert remote.bytes_total == len(content)
 
 
 class Web(BaseHTTPRequestHandler):
-    """A web server with whole, broken and hostile answers."""
+    """A web server with complete, broken and hostile answers."""
 
     def log_message(self, *_: object) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Parts of the extra's statements, with the types that the code passes, for `tests/db/test_statements.py`."""
+"""Parts of the extra's SQL statements, with the types of values, for `tests/db/test_statements.py`."""
 
 from dedup.store.articles import body_sql, html_sql
 

@@ -1,4 +1,4 @@
-"""Quality of groups: measures against values by hand, their definition, or a library."""
+"""Quality of groups: measures equal values computed in the tests, their definitions, or a library."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def test_b_cubed_by_hand() -> None:
 
 
 def test_adjusted_rand_by_hand() -> None:
-    # Six documents in stories {0,1,2} {3,4,5}; groups {0,1} {2,3} {4,5}: of the pairs 2 are together in both,
-    # 3 in the groups, 6 in the stories, of 15: expected 3*6/15 = 1.2; (2 - 1.2) / ((3 + 6)/2 - 1.2).
+    # Stories {0,1,2} {3,4,5}, groups {0,1} {2,3} {4,5}. Of 15 pairs, 6 are in stories, 3 in groups, 2 in
+    # both; chance expects 3*6/15 = 1.2 in both. So the index is (2 - 1.2) / ((3 + 6)/2 - 1.2).
     known = dict.fromkeys([(0, 1), (1, 2), (3, 4), (4, 5)], DUPLICATE)
     groups = np.array([0, 0, 1, 1, 2, 2], np.int32)
     assert score_groups(groups, truth(6, known)).adjusted_rand == pytest.approx(0.8 / 3.3)
@@ -74,7 +74,7 @@ def test_adjusted_rand_is_the_librarys(story: list[int], data: st.DataObject) ->
 
 
 def test_adjusted_rand_of_a_large_corpus_does_not_overflow() -> None:
-    # A group of a million articles of one story and one article of another story is no better than chance.
+    # One group has a million articles of one story and one article of another: no better than chance.
     story = np.zeros(1_000_001, np.int32)
     story[-1] = 1
     assert adjusted_rand(story, np.zeros_like(story)) == 0
@@ -83,7 +83,7 @@ def test_adjusted_rand_of_a_large_corpus_does_not_overflow() -> None:
 
 
 def test_recall_by_size_of_story_by_hand() -> None:
-    # A pair, found; a story of six of which four are grouped: 6 of its 15 pairs.
+    # A story of two, found; and a story of six, of which four are in one group: 6 of its 15 pairs.
     known = dict.fromkeys([(0, 1), *combinations(range(2, 8), 2)], DUPLICATE)
     groups = np.array([0, 0, 1, 1, 1, 1, 2, 3, 4], np.int32)
     bands = score_groups(groups, truth(9, known)).by_size

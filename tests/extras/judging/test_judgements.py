@@ -1,4 +1,4 @@
-"""Judgements of pairs: kept, resumed, stale after an edit, alive after a fresh load."""
+"""Judgements of pairs are kept and resumed, become stale after an edit, and return after a fresh load."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pick_of(one: str, other: str, stratum: str = "all", size: int = 100, picked:
 
 
 def pick(cursor: Cursor, *pairs: str) -> int:
-    """Pick pairs such as "ab", all of one stratum."""
+    """Pick pairs such as "ab", all from one stratum."""
     return judgements.pick(cursor, [pick_of(pair[0], pair[1], picked=len(pairs)) for pair in pairs])
 
 
@@ -35,7 +35,7 @@ def names(pairs: list[pins.Key]) -> list[str]:
 
 @pytest.fixture
 def corpus(database: Database) -> Database:
-    """Articles a to f, and the pairs ab, ac, ad, bc to be judged."""
+    """Articles a to f, with the pairs ab, ac, ad and bc picked for judging."""
     store(database, *"abcdef")
     with database.transaction() as cursor:
         assert pick(cursor, "ab", "ca", "ad", "cb") == 0
@@ -65,7 +65,7 @@ def test_strata_are_asked_by_turns(database: Database) -> None:
     small = [pick_of("b", other, "small", 7, 2) for other in "cd"]
     with database.transaction() as cursor:
         judgements.pick(cursor, [*big, *small, pick_of("g", "h", "single", 1, 1)])
-        # The first of each, then in proportion: 1/5, 2/5, 1/2 (small), 3/5, 4/5.
+        # First one pair of each stratum, then in proportion: 1/5, 2/5, 1/2 (small), 3/5, 4/5.
         order = ["ab", "bc", "gh", "ac", "ad", "bd", "ae", "af"]
         assert names(judgements.waiting(cursor, "ann")) == order
         assert judgements.strata(cursor) == {"big": 100, "small": 7, "single": 1}
@@ -88,7 +88,7 @@ def test_a_mind_may_change_and_a_judgement_be_taken_back(corpus: Database) -> No
         judgements.record(cursor, ("a", "b"), "ann", "different")
         assert judgements.read(cursor, ("a", "b"), "ann").label == "different"
         assert judgements.read(cursor, ("a", "b"), "ann").note is None
-        assert names(judgements.judged(cursor, "ann")) == ["ac", "ab"]  # the latest judgement is the last
+        assert names(judgements.judged(cursor, "ann")) == ["ac", "ab"]  # the latest judgement comes last
         assert judgements.take_back(cursor, ("a", "b"), "ann")
         assert not judgements.take_back(cursor, ("a", "b"), "ann")
         assert names(judgements.waiting(cursor, "ann")) == ["ab", "ad", "bc"]
@@ -132,7 +132,7 @@ def test_judgements_outlive_a_delete_and_count_again_after_a_load(corpus: Databa
         judgements.record(cursor, ("a", "b"), "ann", "duplicate")
         articles.delete(cursor, ["b"])
         progress = judgements.progress(cursor, "ann")
-        assert (progress.judged, progress.left, progress.missing) == (0, 2, 2)  # ab, bc
+        assert (progress.judged, progress.left, progress.missing) == (0, 2, 2)  # ab, bc are missing
         assert names(judgements.waiting(cursor, "ann")) == ["ac", "ad"]
         assert judgements.listed(cursor) == []
         with pytest.raises(NotFoundError, match="is gone"):
@@ -149,10 +149,10 @@ def test_a_new_selection_keeps_what_is_judged(corpus: Database) -> None:
     with corpus.transaction() as cursor:
         judgements.record(cursor, ("a", "b"), "ann", "duplicate")
         judgements.record(cursor, ("a", "c"), "ann", "similar")
-        assert pick(cursor, "ef", "ac", "zf") == 1  # z is not stored
+        assert pick(cursor, "ef", "ac", "zf") == 1  # the article z is not stored
         assert names(judgements.judged(cursor, "ann")) == ["ac"]
         assert names(judgements.waiting(cursor, "ann")) == ["ef"]
-        # The pair that is no longer picked has no weight, and is not lost.
+        # A pair that is no longer picked loses its weight, but not its judgement.
         assert names([said.pair for said in judgements.listed(cursor)]) == ["ac"]
         rows = cursor.execute("SELECT other_source_id, weight FROM dedup.judged_pair ORDER BY 1").fetchall()
         assert rows == [("b", None), ("c", pytest.approx(100 / 3))]
@@ -204,7 +204,7 @@ def test_what_is_no_label_or_no_judge_is_refused(corpus: Database) -> None:
 
 
 def test_the_longest_ids_fit(database: Database) -> None:
-    # Index entries are bounded, and these do not compress.
+    # Postgres limits the size of index entries, and these ids cannot be compressed.
     ids = ["".join(chr(0x4E00 + (7919 * (i + n)) % 20_000) for n in range(341)) for i in (0, 500)]
     store(database, *ids)
     with database.transaction() as cursor:

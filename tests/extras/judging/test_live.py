@@ -1,4 +1,4 @@
-"""People's judgements and the live corpus: its stories, and what other thresholds would change."""
+"""People's judgements of the live corpus: its stories, and the effect of other thresholds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.corpora import article, change_settings, load, make_function, window
 
 
 def ring(database: Database, count: int = 6) -> None:
-    """Articles of six sentences; neighbours share five, so their sentence Jaccard is 5/7."""
+    """Store articles of six sentences. Neighbours share five sentences, so their sentence Jaccard is 5/7."""
     load(database, *(article(f"r{i}", window(i, 6, ring=100), i) for i in range(count)))
 
 
@@ -27,7 +27,8 @@ def test_what_other_thresholds_would_change_by_hand(database: Database) -> None:
     settled(database)
     with database.transaction() as cursor:
         present = rulebooks.load_settings(cursor)
-        # r1, r3, r5 are the duplicates of r0, r2, r4. At 4/8 three in a row are one story: r1, r2 and r4, r5.
+        # Now r1, r3, r5 are the duplicates of r0, r2, r4. At 4/8 three in a row are one story, so the
+        # duplicates are r1, r2 and r4, r5.
         found = judgements.what_would_change(
             cursor, present, present.with_values({"duplicate_sentence_jaccard": 0.5}), 100
         )

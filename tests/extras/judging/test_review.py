@@ -1,4 +1,4 @@
-"""`dedup judge review` in a pseudo-terminal, and through files."""
+"""`dedup judge review` in a pseudo-terminal, and with files."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ main.app.command("review-under-test")(review)
 main.main()
 """
 PATIENCE_SECONDS = 30
-"""A test that waits longer has failed."""
+"""Seconds after which a waiting test fails."""
 
 
 @pytest.fixture
 def corpus(database: Database, corpus_url: str, monkeypatch: pytest.MonkeyPatch) -> Database:
-    """Make three pairs to judge: harbour and its edit, harbour and museum, and two long texts."""
+    """A corpus with three pairs to judge: harbour and its edit, harbour and museum, and two long texts."""
     monkeypatch.setenv(URL_VARIABLE, corpus_url)
     texts = {
         "a": HARBOUR,
@@ -80,7 +80,7 @@ COMMAND = [sys.executable, "-c", PROGRAM, "review-under-test"]
 
 
 def judge(*answers: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A review with lines of answers."""
+    """Run a review that gets the answers as lines."""
     return subprocess.run(
         COMMAND,
         input="".join(f"{answer}\n" for answer in answers),
@@ -121,7 +121,7 @@ def test_a_pair_that_is_passed_over_comes_again_and_scores_are_asked_for(corpus:
     assert re.findall(r"^(\d) of 3", done.stdout, re.MULTILINE) == ["1", "2", "3", "1"]
     assert "dedup 0.62" in done.stderr
     assert "duplicate: the same article" in done.stdout
-    assert done.returncode == 0, "the end of the input quits"
+    assert done.returncode == 0, "the end of the input ends the review"
     assert labels(corpus) == {}
 
 
@@ -182,10 +182,10 @@ def test_out_to_a_file_and_back(corpus: Database, tmp_path: Path) -> None:
     assert labels(corpus, "bob") == {"ab": "duplicate", "de": "similar"}
     with corpus.transaction() as cursor:
         assert judgements.read(cursor, ("a", "b"), "bob").note == "one more sentence"
-        # The judgement of d and e is about a text that is no more.
+        # The text that the judgement of d and e is about has been edited.
         assert judgements.waiting(cursor, "bob") == [("a", "c"), ("d", "e")]
     with pytest.raises(InputError, match="exists: --import it first"):
-        review(judge="bob", export=file)  # somebody may have filled it in
+        review(judge="bob", export=file)  # a person may have filled in the file
     left = tmp_path / "left.jsonl"
     review(judge="bob", export=left)
     assert len(left.read_text("utf-8").splitlines()) == 2
@@ -245,7 +245,7 @@ def test_wrong_use_names_the_next_step(
 
 
 def shown(a: str, b: str, width: int, *, narrow: bool = False, styles: bool = False) -> list[str]:
-    """The lines of a page."""
+    """Return the lines of a page that shows two texts."""
     console = Console(file=io.StringIO(), width=width, force_terminal=styles, highlight=False, _environ={})
     console.print(page(a, b, [Text("A"), Text("B")], narrow=narrow))
     assert isinstance(console.file, io.StringIO)

@@ -1,4 +1,4 @@
-"""The pairs that people judge, and estimates about all pairs from the judgements."""
+"""Samples of pairs for people to judge, and estimates about all pairs from the judgements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def strata_of(scores: list[float], opinions: list[tuple[bool, ...]]) -> Strata:
         (0.29, "below 0.3"),
         (0.3, "0.3 to 0.55"),
         (0.55, "0.55 to 0.6"),
-        (0.6, "0.6 to 0.65"),  # a score at a threshold is above it
+        (0.6, "0.6 to 0.65"),  # a score equal to the threshold is in the band above
         (0.69, "0.65 to 0.7"),
         (0.7, "0.7 to 0.75"),
         (0.99, "0.75 to 1"),
@@ -66,8 +66,8 @@ def test_other_thresholds_make_other_bands() -> None:
 
 
 def test_allocation_by_hand() -> None:
-    # Shares sqrt(size) * importance: 30, 10, 20. After 3 each, whoever has the least (count + 1) / share is
-    # next: the first stratum until (count + 1) / 30 passes 4 / 20, and so on until 21 are given out.
+    # Shares sqrt(size) * importance: 30, 10, 20. Each stratum gets 3, then always the stratum with the lowest
+    # (count + 1) / share: the first until (count + 1) / 30 passes 4 / 20, and so on until 21 are given out.
     counts = allocate(np.array([900, 100, 100]), np.array([1.0, 1.0, 2.0]), 21)
     assert counts.tolist() == [11, 3, 7]
 
@@ -114,7 +114,7 @@ def test_every_pair_of_a_stratum_is_drawn_as_often() -> None:
     times = np.zeros(40)
     for seed in range(1_000):
         times[draw(found, 10, permanent_numbers(ids, pairs, seed))[0]] += 1
-    # Binomial(1000, 1/4): 250 with a standard deviation of 14.
+    # Binomial(1000, 1/4): the mean is 250, the standard deviation 14
     assert times.min() > 190
     assert times.max() < 310
 
@@ -136,13 +136,13 @@ def test_a_bigger_sample_holds_the_smaller_one() -> None:
 
 
 def test_estimates_by_hand() -> None:
-    # Stratum 0: 100 pairs, 4 judged, each stands for 25. Stratum 1: 10 pairs, 2 judged, each for 5.
+    # In stratum 0, 4 of 100 pairs are judged, so each counts for 25; in stratum 1, 2 of 10, each for 5.
     design = Design(np.array([100, 10]), np.array([0, 0, 0, 0, 1, 1]))
     found = np.array([True, True, False, False, True, False])
     duplicate = np.array([True, False, False, True, True, True])
     assert design.weights().tolist() == [25, 25, 25, 25, 5, 5]
     weights = design.weights()[np.newaxis]
-    # Right: 25 + 5. Found: 25 + 25 + 5. Duplicates: 25 + 25 + 5 + 5.
+    # Right: 25 + 5 pairs. Found: 25 + 25 + 5. Duplicates: 25 + 25 + 5 + 5.
     precision, recall, f1 = measures(weights, found, duplicate)
     assert (precision.tolist(), recall.tolist(), f1.tolist()) == ([30 / 55], [30 / 60], [60 / 115])
     both = np.stack([found, duplicate])
@@ -172,7 +172,7 @@ def test_a_stratum_judged_in_full_does_not_vary() -> None:
 
 
 def test_replicates_spread_as_the_estimate_does() -> None:
-    # The estimate of a total under simple random sampling: N² (1 - n/N) s² / n.
+    # The variance of an estimated total under simple random sampling: N² (1 - n/N) s² / n
     duplicate = np.array([0, 0, 1, 1, 1, 0, 1, 1], bool)
     design = Design(np.array([40]), np.zeros(8, int))
     totals = design.replicates(duplicate, count=20_000)[:, :8] @ duplicate
@@ -183,7 +183,7 @@ def test_replicates_spread_as_the_estimate_does() -> None:
 
 @pytest.mark.parametrize("judged", [1, 3, 7, 40])
 def test_answers_that_are_all_alike_leave_a_share_open(judged: int) -> None:
-    # The share of duplicates in a big stratum, drawn from its posterior: Beta(1/2, judged + 1/2).
+    # The share of duplicates in a large stratum follows its posterior: Beta(1/2, judged + 1/2).
     design = Design(np.array([10_000_000]), np.zeros(judged, int))
     truth = np.zeros(judged, bool)
     _, duplicate = with_twins(truth, truth)
@@ -194,7 +194,7 @@ def test_answers_that_are_all_alike_leave_a_share_open(judged: int) -> None:
 
 
 def test_answers_that_are_all_alike_prove_little() -> None:
-    # Nothing was missed among 7 of 58; the other stratum is known in full.
+    # None of the 7 judged pairs of 58 was missed; the other stratum is judged completely.
     design = Design(np.array([58, 20]), np.array([0] * 7 + [1] * 20))
     found = duplicate = np.arange(27) >= 7
     result = quality(design, found, duplicate).recall
@@ -211,7 +211,7 @@ def test_the_same_seed_gives_the_same_interval() -> None:
 
 @pytest.mark.long("dedup", "migrations")
 def test_estimates_are_unbiased_and_intervals_hold_the_truth() -> None:
-    # A population whose truth is known: the higher the score, the surer a duplicate.
+    # The truth of this population is known. The higher a score, the more probable is a duplicate.
     random = np.random.default_rng(7)
     scores = random.beta(0.6, 1.2, 6_000).astype(np.float32)
     truth = random.random(6_000) < 1 / (1 + np.exp(-14 * (scores - 0.6)))
@@ -235,7 +235,7 @@ def test_estimates_are_unbiased_and_intervals_hold_the_truth() -> None:
             estimate = getattr(result, name)
             values[name].append(estimate.value)
             held[name] += estimate.low <= true <= estimate.high
-        # Without the doubt about strata whose answers are all alike, which makes intervals wider.
+        # `doubt` widens intervals for strata in which all answers are alike; here it is off.
         plain = design.replicates(truth[rows], seed, doubt=False, count=250)
         low, high = np.quantile(measures(plain, *with_twins(found[rows], truth[rows]))[2], [0.025, 0.975])
         held_plainly += low <= wanted["f1"] <= high

@@ -1,4 +1,4 @@
-"""Truth files: forms, unnamed pairs, and refusals."""
+"""Truth files: their forms, pairs that they do not name, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Thresholds that agree with people, and gains that are noise."""
+"""`tune` proposes thresholds that agree with people's judgements, and recognises gains by chance."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pair(
 
 
 def people_who_say_duplicate_from(threshold: float, count: int = 60) -> list[JudgedPair]:
-    """Return pairs with evenly spread signatures, called duplicate from `threshold`, similar from 0.2."""
+    """Return pairs with evenly spread signatures: duplicate from `threshold` on, similar from 0.2 on."""
     values = np.linspace(0.02, 0.98, count)
     names = ["duplicate" if v >= threshold else "similar" if v >= 0.2 else "different" for v in values]
     return [pair(name, signature=float(v)) for name, v in zip(names, values, strict=True)]
@@ -44,12 +44,13 @@ def people_who_say_duplicate_from(threshold: float, count: int = 60) -> list[Jud
 
 def test_the_line_people_draw_is_found() -> None:
     first, second = tune(people_who_say_duplicate_from(0.45), ALL, DEFAULTS)
-    # 0.4433 is the last pair below and 0.4596 the first above: of 0.45 and below the closest to 0.6.
+    # 0.4433 is the last score below the line, 0.4596 the first above. Of the thresholds between, the closest
+    # to 0.6 is chosen.
     assert first.signature.value == pytest.approx(0.45, abs=0.011)
-    assert 0.97 < (first.f1.value or 0) < 1.0  # it was chosen on these pairs
+    assert 0.97 < (first.f1.value or 0) < 1.0  # below 1: chosen on the same pairs
     assert first.present.value == pytest.approx(2 * 24 / (24 + 33))
     assert first.worthwhile
-    assert first.sentence.value == DEFAULTS.duplicate_sentence_jaccard  # nothing speaks against it
+    assert first.sentence.value == DEFAULTS.duplicate_sentence_jaccard  # no judgement contradicts it
     assert (first.judged, first.positive, first.covered) == (60, 33, 1.0)
     assert second.signature.value == pytest.approx(0.2, abs=0.011)
     assert 0.97 < (second.f1.value or 0) < 1.0
@@ -67,7 +68,7 @@ def test_thresholds_that_agree_already_stay() -> None:
 
 @pytest.mark.long("dedup", "migrations")
 def test_a_gain_that_is_noise_is_called_noise() -> None:
-    # The judgements around the present threshold are random, so every gain is chance.
+    # Judgements near the present threshold are random, so every gain is chance.
     called = 0
     for seed in range(12):
         random = np.random.default_rng(seed)
@@ -107,11 +108,11 @@ def test_the_best_f1_is_the_present_one_and_the_gain(
         assert tuned.f1.value == pytest.approx((tuned.present.value or 0) + tuned.gain.value)
         if not tuned.gain.value:
             present = {name: getattr(DEFAULTS, name) for name in tuned.values()}
-            assert tuned.values() == present, "no other thresholds are proposed for nothing"
+            assert tuned.values() == present, "without a gain the present thresholds are proposed"
 
 
 def test_weights_decide() -> None:
-    # Equally many judgements say each, but a pair of the big stratum weighs 100 times as much.
+    # Both labels have equally many judgements, but a pair of the big stratum weighs 100 times as much.
     pairs = [
         *[pair("duplicate", signature=0.5, stratum="yes")] * 10,
         *[pair("different", signature=0.5, stratum="no")] * 10,

@@ -1,4 +1,4 @@
-"""Methods that fail in every way a method can; made inside the worker process by their label."""
+"""Methods of the lab that fail in various ways. Worker processes make them from their labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dedup.extras.lab.method import Method
 
 @dataclass
 class Strange(Method):
-    """A method that finds the pair of the first two documents, or misbehaves as its name says."""
+    """A method that finds the pair of the first two documents, or fails in the way that `does` names."""
 
     row = "x"
     name = "strange"
@@ -38,7 +38,7 @@ class Strange(Method):
             case "refuses":
                 raise InputError("this corpus is not for me")
             case "eats":
-                np.ones(250_000_000)  # 2 GB
+                np.ones(250_000_000)  # allocates 2 GB
 
     def candidates(self) -> Iterator[Pairs]:
         yield np.array([[0, 1]], np.int32)
@@ -48,6 +48,6 @@ class Strange(Method):
 
 
 def make_strange(label: str) -> Method:
-    """The method of a label."""
+    """Return the method with a label."""
     _, _, does = label.partition(":does=")
     return Strange(does=does or "works")

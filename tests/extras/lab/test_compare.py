@@ -1,4 +1,4 @@
-"""A comparison: results are kept and resumed, and no method can stop the others."""
+"""`compare` keeps and resumes results, and a failing method stops no other method."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_methods_that_fail_are_reported_and_stop_nobody(news: Source, tmp_path: 
     )
     assert [(r.outcome, r.reason) for r in found[:3]] == [
         ("failed", "its process ended with code 9"),
-        ("failed", "unexpected RuntimeError"),  # and not the text of the article
+        ("failed", "unexpected RuntimeError"),  # the reason must not quote the article
         ("failed", "this corpus is not for me"),
     ]
     assert (found[3].outcome, found[3].reason) == ("failed", "it needs more than 1.0 GB of memory")
@@ -71,7 +71,7 @@ def test_a_method_ends_with_the_program_that_started_it(news: Source, tmp_path: 
     try:
         while not (workers := [p for p in parent.children() if "spawn_main" in " ".join(p.cmdline())]):
             assert parent.poll() is None
-            time.sleep(0.05)  # until it has started the worker
+            time.sleep(0.05)  # wait until the program has started the worker
     finally:
         parent.kill()
         parent.wait(30)
@@ -85,7 +85,7 @@ def test_what_is_kept_is_not_run_again(news: Source, tmp_path: Path) -> None:
     out = tmp_path / "out"
     ended: list[MethodResult] = []
     first = compare(news, strange("works", "dies"), out, factory=make_strange, ended=ended.append)
-    # The factory cannot make this method again: if the comparison ran it, it would fail.
+    # The factory cannot make this method, so the comparison would fail if it ran the method again.
     again = compare(news, strange("works"), out, factory=make, ended=ended.append)
     assert sorted(r.outcome for r in ended) == ["done", "done", "failed"]
     assert again[0].done
@@ -104,7 +104,7 @@ def test_an_interrupted_comparison_leaves_nobody_at_work_and_goes_on(news: Sourc
     with pytest.raises(KeyboardInterrupt):
         compare(news, strange("works", "hangs"), out, factory=make_strange, jobs=2, ended=interrupt)
     assert multiprocessing.active_children() == []
-    # This factory cannot make the label: it is not run again.
+    # The factory cannot make this method, so the result must come from the first comparison.
     assert compare(news, strange("works"), out, factory=make)[0].done
 
 
@@ -151,7 +151,7 @@ def test_every_method_runs_on_a_small_corpus(name: str) -> None:
     assert found.candidates >= len(found.pairs)
     together = found.groups[0] == found.groups[1]
     assert together, "two equal texts are in one group"
-    # Text profiles suit longer texts: the profiles of these texts have only "the" and "was".
+    # Text profiles suit long texts: of these texts, only "the" and "was" are in a profile.
     assert found.groups[0] != found.groups[3] or name == "text-profile"
     assert (found.scores >= np.float32(method.floor)).all()
 

@@ -1,4 +1,4 @@
-"""Disagreements that a report shows, and their texts."""
+"""A report shows disagreements of methods with the texts of the pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exact algorithms of the lab equal simple algorithms: common substring, winnowing, join, fuzzy parts."""
+"""Algorithms of the lab equal simple algorithms: common substring, winnowing, join and fuzzy parts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECOND = "Buying a beautiful crip in California."
 
 
 def simple_length(a: str, b: str) -> int:
-    """The longest common substring by dynamic programming."""
+    """Return the length of the longest common substring by dynamic programming."""
     best, row = 0, [0] * (len(b) + 1)
     for x in a:
         row = [0] + [row[j] + 1 if x == y else 0 for j, y in enumerate(b)]
@@ -59,7 +59,7 @@ def test_common_substring_of_periodic_texts(period: str, times: int, others: int
 
 
 def test_common_substring_of_worked_example() -> None:
-    # The source says " in California.", 15 characters. "ing a beautiful " has 16.
+    # The published example names " in California." with 15 characters, but "ing a beautiful " has 16.
     length, start, _ = longest_common_substring(FIRST, SECOND)
     assert (length, FIRST[start : start + length]) == (16, "ing a beautiful ")
     assert " in California." in FIRST
@@ -75,7 +75,7 @@ def test_common_substring_of_nothing(a: str, b: str) -> None:
 
 def test_common_substring_of_long_bad_cases() -> None:
     size = 50_000
-    morse = "".join("ab"[i.bit_count() % 2] for i in range(size))  # collides under polynomial hashes
+    morse = "".join("ab"[i.bit_count() % 2] for i in range(size))  # has collisions of polynomial hashes
     half = size // 2
     assert longest_common_substring("a" * size, "a" * (size - 1) + "b" + "a" * 9).length == size - 1
     assert longest_common_substring("ab" * half, "ab" * 15_000 + "c" + "ab" * 9_000).length == 30_000
@@ -85,7 +85,8 @@ def test_common_substring_of_long_bad_cases() -> None:
 
 def test_colliding_hashes_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
-    def bad(text: str, seed: int = 0) -> Hashes:  # in the first two attempts all letters have the same hash
+    # In the first two attempts all letters have the same hash.
+    def bad(text: str, seed: int = 0) -> Hashes:
         return letters(text, seed) if seed > 1 else np.zeros(len(text), np.uint64)
 
     monkeypatch.setattr(stretches, "letters", bad)
@@ -127,7 +128,7 @@ THRESHOLDS = st.one_of(
 
 @pytest.mark.long("dedup", "migrations")
 @given(SETS, THRESHOLDS)
-@example([{*range(6), 10, 11, 12}, {*range(6), 13}], 0.60000001)  # the same 32 bits as 0.6
+@example([{*range(6), 10, 11, 12}, {*range(6), 13}], 0.60000001)  # equals 0.6 in 32 bits
 def test_join_loses_nothing_and_invents_nothing(sets: list[set[int]], threshold: float) -> None:
     expected = [
         (i, j)
@@ -144,7 +145,7 @@ def test_prefixes_are_the_rarest_items() -> None:
     the, cat, sat = range(3)
     matrix = incidence([[the, cat, sat], [the, cat], [the]])
     kept = rarest(matrix, np.array([2, 1, 1]))
-    assert kept.toarray().tolist() == [[1, 1, 0], [0, 1, 0], [0, 0, 1]]  # sat, cat, the
+    assert kept.toarray().tolist() == [[1, 1, 0], [0, 1, 0], [0, 0, 1]]  # the columns are sat, cat, the
     assert rarest(csr_array(np.empty((0, 0), np.int32)), np.empty(0, np.int64)).shape == (0, 0)
 
 

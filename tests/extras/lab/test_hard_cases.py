@@ -1,4 +1,4 @@
-"""The hard cases have the promised properties, measured by brute force without the code that makes them."""
+"""Hard cases have the promised properties, measured by brute force without the code that makes the cases."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def unnamed_pairs(name: str) -> Iterator[tuple[str, str]]:
             yield a, b
 
 
-# Properties of every case
+# Properties of all cases
 
 
 @pytest.mark.long("dedup", "migrations")
@@ -106,7 +106,7 @@ def test_a_seed_gives_the_same_bytes_and_another_seed_other_texts(name: str, tmp
     again = generate(name, 1, tmp_path / "again", **SIZES[name])
     other = generate(name, 2, tmp_path / "other", **SIZES[name])
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
-    assert all(path.read_bytes()[4:8] == bytes(4) for path in first)  # the time of a gzip file
+    assert all(path.read_bytes()[4:8] == bytes(4) for path in first)  # gzip files contain no time
     assert not {row["text"] for row in rows(first[0])} & {row["text"] for row in rows(other[0])}
 
 
@@ -271,7 +271,7 @@ def test_items_of_a_template_are_alike_but_only_those_sent_twice_are_equal() -> 
         assert found[a] != found[b]
         if a[:5] == b[:5]:
             alike.append(jaccard(shingles(words(found[a]), 4), shingles(words(found[b]), 4)))
-    assert sum(alike) / len(alike) > 0.25  # unrelated articles have less than 0.01
+    assert sum(alike) / len(alike) > 0.25  # for unrelated articles the mean is below 0.01
 
 
 # Live blogs

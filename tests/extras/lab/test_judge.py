@@ -1,4 +1,4 @@
-"""`dedup judge`, from a corpus to thresholds; nearly all of it without the lab."""
+"""`dedup judge`, from a corpus to new thresholds; nearly all of it works without the extra `lab`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.test_architecture import LAB, is_within
 
 
 def take_the_lab_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the extra look as if it were not installed; not even `dedup.extras.lab` can be imported."""
+    """Make the extra `lab` look uninstalled; even `dedup.extras.lab` cannot be imported."""
     for name in {*LAB, *(module for module in sys.modules if is_within(module, LAB))}:
         monkeypatch.setitem(sys.modules, name, None)
     real = importlib.util.find_spec
@@ -32,7 +32,7 @@ def take_the_lab_away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def judge(file: Path) -> Path:
-    """Fill in the labels that the distances in the ring call for."""
+    """Fill in labels by the distances of the articles in their ring."""
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     for row in rows:
         apart = distance(row["a"]["id"], row["b"]["id"])
@@ -54,7 +54,7 @@ def test_from_pairs_to_thresholds(
         dedup("judge", "pairs", "--size", "60", "--methods", "sentences:most=100", "--json").out
     )
     assert sum(row["picked"] for row in picked) == 60
-    take_the_lab_away(monkeypatch)  # from here on nothing needs it
+    take_the_lab_away(monkeypatch)  # no later command needs the lab
     assert dedup("judge", "review", "--as", "ann", "--export", "pairs.jsonl").code == 0
     judged = judge(tmp_path / "pairs.jsonl")
     assert dedup("judge", "review", "--as", "ann", "--import", str(judged)).code == 0
@@ -63,13 +63,13 @@ def test_from_pairs_to_thresholds(
     assert [t["level"] for t in tuned] == ["duplicate", "similar"]
     assert tuned[0]["judged"] == 60
     assert tuned[0]["f1"]["value"] == 1.0
-    assert tuned[0]["worthwhile"] is False  # nothing can be better than 1
+    assert tuned[0]["worthwhile"] is False  # an F1 of 1 cannot grow
     assert tuned[0]["change"] is None
     assert "95 % interval" in dedup("judge", "tune").out
 
     quality = json.loads(dedup("judge", "score", "--json").out)
     assert quality["judged"] == 60
-    # Two neighbours may be in two stories, each with its own canonical article; never a pair further apart.
+    # Two neighbours may be in two stories with different originals, so the recall may be below 1.
     assert 0 < quality["recall"]["value"] <= 1
 
 
@@ -135,7 +135,7 @@ def test_picking_names_what_it_compares_and_what_it_leaves_out(
 
 
 def at_once(*given: Any, limit_seconds: float, **others: Any) -> list[MethodResult]:
-    """A comparison whose methods have no time."""
+    """Run a comparison with a time limit of zero for each method."""
     assert limit_seconds == 7
     return compare(*given, limit_seconds=0, **others)
 

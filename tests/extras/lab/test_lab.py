@@ -1,4 +1,4 @@
-"""The lab's commands, from a file to a report."""
+"""Commands of the lab, from a file to a report."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_compare_with_truth_prints_a_table_and_writes_a_report(
     assert found["duplicates"] == len(pairs)
     own, content, _ = found["methods"]
     assert (own["method"], own["own"]["recall"]) == ("dedup", 1.0)
-    assert own["own"]["precision"] > 0.95  # the signature may also make the next neighbour a duplicate
+    assert own["own"]["precision"] > 0.95  # the signature may make articles two steps apart duplicates, too
     assert content["own"]["precision"] == 1.0
     assert content["own"]["recall"] < 0.5
 

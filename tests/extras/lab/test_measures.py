@@ -1,4 +1,4 @@
-"""Measures of methods, against values by hand or a library; measures of groups are tested in judging."""
+"""Measures of methods equal values computed in the tests, or a library; groups are tested in judging."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ some_clear = scored.filter(lambda pairs: any(grade != UNCLEAR for _, grade in pa
 
 
 def result(size: int, pairs: dict[tuple[int, int], float], threshold: float = 0.5) -> MethodResult:
-    """A result whose groups are linked."""
+    """Return a result in which accepted pairs are linked to groups."""
     keys = np.array(list(pairs), np.int32).reshape(-1, 2)
     scores = np.array(list(pairs.values()), np.float32)
     accepted = scores >= threshold
@@ -113,11 +113,11 @@ def test_the_tuned_threshold_is_learned_on_the_other_half() -> None:
     found = many_stories()
     assert found.own == Tally(40, 39, 0)
     assert found.tuned == Tally(40, 0, 0)
-    assert found.thresholds == pytest.approx((0.7, 0.7))  # halfway between right and wrong
+    assert found.thresholds == pytest.approx((0.7, 0.7))  # the middle between right and wrong scores
 
 
 def test_tuning_cannot_see_the_half_it_is_measured_on() -> None:
-    # There is one duplicate: the half without it chooses no threshold that finds a pair in the other.
+    # Only one half has a duplicate, so the other half chooses a threshold that finds no pair.
     found = evaluate(result(2, {(0, 1): 0.4}), truth(2, {(0, 1): DUPLICATE}))
     assert found.tuned == Tally(0, 0, 1)
     assert 1.0 in found.thresholds

@@ -1,4 +1,4 @@
-"""The methods of the lab: laws that all methods obey, worked values, and names of methods."""
+"""Methods of the lab: laws that all methods obey, worked examples, and names."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from dedup.extras.lab.methods.words import TfIdf, WordsOnce
 from dedup.text.normalize import words
 from dedup.text.signature import shingles
 
-NAMES = [name for name in METHODS if not name.startswith("dedup")]  # row 0 has separate tests
+NAMES = [name for name in METHODS if not name.startswith("dedup")]  # row 0 has its own tests
 SELLING = "Selling a beautiful house in California."
 BUYING = "Buying a beautiful crip in California."
 FOX = (
@@ -45,7 +45,7 @@ SUDZO = "I recommend that you buy Sudzo for your laundry"
 
 
 def similarity(method: Method, a: str, b: str) -> float:
-    """Return the score of two texts as the whole corpus."""
+    """Return the score of two texts that are the whole corpus."""
     method.fit(DocumentSet.of_texts([a, b]))
     return float(method.score(np.array([[0, 1]], np.int32))[0])
 
@@ -67,7 +67,7 @@ valley Yarrow Lent pier
 hill Zell Advent dam
 lake Dorne Saturday gate
 """
-# Sentences of an invented report: long enough for every method, of which a variant leaves some out.
+# Sentences of an invented report that is long enough for every method. Variants of the report leave some out.
 SENTENCES = [
     "The {} council of {} voted on {} to repair the old {} before the winter storms return.".format(
         *line.split()
@@ -88,7 +88,7 @@ def found(method: Method) -> list[tuple[int, int]]:
 
 
 def scores(method: Method, texts: list[str]) -> dict[tuple[int, int], float]:
-    """The score of every pair."""
+    """Return the score of every pair of texts."""
     method.fit(DocumentSet.of_texts(texts))
     pairs = every_pair(len(texts))
     return {(i, j): s for (i, j), s in zip(pairs.tolist(), method.score(pairs).tolist(), strict=True)}
@@ -158,7 +158,7 @@ COMPLETE: list[Callable[[], Method]] = [
 
 
 def test_words_said_once_in_one_order_are_landmarks() -> None:
-    # "alpha" occurs twice and is not counted. Three of the five and four other words have the same order.
+    # "alpha" occurs twice, so it does not count. Of the other 5 and 4 words, 3 are in the same order.
     one, other = "alpha bravo charlie delta alpha echoes foxtrot", "delta bravo charlie foxtrot"
     assert similarity(WordsOnce(), one, other) == pytest.approx(3 / 5)
 
@@ -194,7 +194,7 @@ def test_set_methods_are_the_jaccard_of_their_sets(a: str, b: str) -> None:
 
 
 def test_worked_sets_of_words() -> None:
-    assert similarity(WordShingles(size=1), SELLING, BUYING) == 0.5  # 4 of 8
+    assert similarity(WordShingles(size=1), SELLING, BUYING) == 0.5  # 4 words of 8
 
 
 def test_worked_shingles_of_whitespace_tokens() -> None:
@@ -215,17 +215,17 @@ def test_worked_shingles_of_whitespace_tokens() -> None:
 
 def test_spotsigs_with_a_list_of_stop_words() -> None:
     method = SpotSigs(stop_words="I that you for your")
-    # Of the 4 shingles of SUDZO the other text has one, "for your laundry", and has one shingle more.
+    # The other text shares 1 of the 4 shingles of SUDZO, "for your laundry", and has 1 shingle more.
     assert similarity(method, SUDZO, "Best for your laundry today") == pytest.approx(1 / 5)
     assert similarity(method, "buy Sudzo", "buy Sudzo") == 0
 
 
 def test_worked_common_substring() -> None:
-    # The source says " in California.", 15 characters, 15 / 40. "ing a beautiful " has 16.
+    # The published example takes " in California." with 15 characters, but "ing a beautiful " has 16.
     assert (len(SELLING), len(BUYING)) == (40, 38)
     assert similarity(CommonSubstring(over="longer"), SELLING, BUYING) == pytest.approx(16 / 40)
     assert similarity(CommonSubstring(), SELLING, BUYING) == pytest.approx(16 / 38)
-    plain = SELLING.replace("a beautiful", "one pleasant")  # 41 characters; now the source is right
+    plain = SELLING.replace("a beautiful", "one pleasant")  # now the published substring is longest
     assert similarity(CommonSubstring(over="longer"), plain, BUYING) == pytest.approx(15 / 41)
 
 
@@ -253,7 +253,7 @@ def test_common_subsequence(a: str, b: str) -> None:
 def test_minhash_finds_what_its_bands_promise() -> None:
     # 1 - (1 - s^r)^b: of pairs of Jaccard 0.58, 0.38 and 0.1, 32 bands of 4 find 98 %, 49 % and 0.3 %.
     random = np.random.default_rng(7)
-    texts, shared = [], {0.58: 220, 0.38: 165, 0.1: 55}  # with 300 words each, s = k / (600 - k)
+    texts, shared = [], {0.58: 220, 0.38: 165, 0.1: 55}  # of 300 words each, s = k / (600 - k)
     for count in shared.values():
         for _ in range(60):
             pool = [f"w{n}" for n in random.choice(10**9, 600 - count, replace=False)]
@@ -293,7 +293,7 @@ def test_weighted_sentences_by_hand() -> None:
     shared, rare = "The mayor of Ostmark opened the bridge.", "Nobody was hurt when it rained."
     other = "Trains will run again next week."
     texts = [f"{shared} {rare}", f"{shared} {other}", other]
-    # 7 words, 1 name in the last 6; 6 words, no names. 4 / 2, 4 / 1 and 4 / 2: n + 1 over df.
+    # Words: 7 with 1 name in the last 6, and 6 without names. (n + 1) / df is 4/2, 4/1 and 4/2.
     of_shared = np.log(4 / 2) * 7**0.5 * (1 + 1 / 6)
     of_rare, of_other = np.log(4) * 6**0.5, np.log(4 / 2) * 6**0.5
     score = scores(WeightedSentences(), texts)
@@ -316,12 +316,12 @@ def test_weighted_sentences_cut_off_common_ones() -> None:
 
 
 def test_text_profile_by_hand() -> None:
-    # Quantum 1: every word once. "of" and "it" are too short.
-    assert profile("End of it: THE end-game") == [("end", 2)]  # quantum 2: "the" and "game" are below it
+    # Quantum 1 counts every word once; "of" and "it" are too short.
+    assert profile("End of it: THE end-game") == [("end", 2)]  # quantum 2 drops "the" and "game"
     assert profile("The end of it") == [("end", 1), ("the", 1)]
-    # Quantum 2: 5 becomes 4, 3 becomes 2, 1 is dropped.
+    # Quantum 2: the count 5 becomes 4, 3 becomes 2, and 1 is dropped.
     assert profile("sun " * 5 + "sea " * 3 + "fog") == [("sun", 4), ("sea", 2)]
-    # Quantum 4 = round(3.5): 350 becomes 348, 7 becomes 4, 3 is dropped.
+    # Quantum 4 = round(3.5): the count 350 becomes 348, 7 becomes 4, and 3 is dropped.
     assert profile("sun " * 350 + "sea " * 7 + "fog " * 3) == [("sun", 348), ("sea", 4)]
     assert [quantum(n) for n in (1, 2, 100, 249, 250, 349, 350)] == [1, 2, 2, 2, 3, 3, 4]
     assert profile("a_b snow_ball x1y2") == [("ball", 1), ("snow", 1), ("x1y2", 1)]
@@ -354,7 +354,7 @@ def test_simhash_finds_all_hashes_of_three_different_bits(first: int, flips: set
 
 
 def test_tfidf_by_hand() -> None:
-    # Smoothed idf ln((1 + n) / (1 + df)) + 1: 1 for "sun", ln 1.5 + 1 for the others.
+    # The smoothed idf is ln((1 + n) / (1 + df)) + 1: 1 for "sun", and ln 1.5 + 1 for other words.
     other = np.log(1.5) + 1
     assert similarity(TfIdf(), "sun sea", "sun fog") == pytest.approx(1 / (1 + other**2))
     assert similarity(TfIdf(), "sun", "fog") == 0
@@ -365,8 +365,8 @@ def test_cascade_stops_early() -> None:
     texts = [REPORT, REPORT.replace("council", "board"), f"{one} {SUDZO} {FOX}", f"{one} {SELLING}" * 9]
     method = Cascade()
     score = scores(method, texts)
-    assert (0, 2) in found(method)  # they share a sentence
-    assert score[0, 2] == 0  # but few shingles
+    assert (0, 2) in found(method)  # the texts share a sentence
+    assert score[0, 2] == 0  # they share few shingles
     assert score[0, 1] == pytest.approx(similarity(CommonSubstring(), texts[0], texts[1]))
     assert scores(Cascade(bound=0.0), texts)[0, 2] > 0
 

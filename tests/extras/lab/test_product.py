@@ -1,4 +1,4 @@
-"""Row 0 of the lab is the product: the same fingerprints, scores and stories (docs/semantics.md, 1 to 5)."""
+"""Row 0 of the lab is dedup itself: equal fingerprints, scores and stories (docs/semantics.md, 1 to 5)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_briefs_are_told_apart_by_their_titles() -> None:
 
 
 def test_groups_are_stories_by_the_order_of_the_marks() -> None:
-    # Neighbours are duplicates (5/7), the first and the last are not: the earliest article decides.
+    # Neighbours are duplicates (5/7), but the first and last are not, so the earliest article decides.
     chain = [corpora.text(corpora.window(start, 6, ring=100)) for start in range(3)]
     settings = Settings(duplicate_signature_jaccard=1)
     for days, expected in (((0, 1, 2), [0, 0, 2]), ((1, 0, 2), [1, 1, 1]), ((2, 1, 0), [0, 2, 2])):

@@ -1,4 +1,4 @@
-"""The invented news has the properties of real news that the methods use, and no two articles are alike."""
+"""Invented news has the properties of real news that methods use, and no two articles are alike."""
 
 from __future__ import annotations
 

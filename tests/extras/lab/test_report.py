@@ -1,4 +1,4 @@
-"""The report: the right numbers in the right cells, nothing from outside, and texts that cannot harm it."""
+"""The report shows the right numbers in the right cells, loads nothing, and makes texts harmless."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dedup.extras.lab.report.charts import MAX_POINTS, Dot, scatter, thinned
 from dedup.extras.lab.report.figures import amount, percent, share, threshold
 from dedup.extras.lab.report.page import render
 
-# Label, row, tuned F1, CPU seconds in all, recall of the largest stories.
+# Label, row, tuned F1, CPU seconds in total, and recall of the largest stories
 METHODS = (
     ("dedup", "0", 0.962, 9.6, 0.98),
     ("sentences", "1", 0.871, 3.1, 0.04),
@@ -69,7 +69,7 @@ def result(label: str, row: str = "0", **facts: object) -> MethodResult:
 
 
 def evaluation(quality: float, large: float = 0.9) -> Evaluation:
-    """Figures of a method whose F1, tuned, is about `quality`."""
+    """Return invented figures of a method with a tuned F1 of about `quality`."""
     right = round(10_000 * quality)
     tally = Tally(right, 10_000 - right, 10_000 - right)
     recalls = np.linspace(0, quality + (1 - quality) * 0.7, 900)
@@ -157,7 +157,7 @@ def comparison(**facts: object) -> Comparison:
 
 
 class ReportPage(HTMLParser):
-    """A page as a checker sees it: balanced tags, attributes, and the cells of its tables."""
+    """A parsed page: tags with attributes, and the cells of its tables. Tags must be balanced."""
 
     VOID = frozenset({"meta", "br", "path", "circle", "polyline", "use"})
 
@@ -196,7 +196,7 @@ class ReportPage(HTMLParser):
 
 
 def body(page: ReportPage, table: int = 0) -> dict[str, list[str]]:
-    """Return the rows of a table by method, without label, and without a number before the label."""
+    """Return the rows of a table by the method's label, which is left out, as is a number before it."""
     rows = [row[1:] if table == 0 else row for row in page.tables[table][1 + (table == 0) :]]
     return {row[0].partition("what ")[0]: row[1:] for row in rows}
 
@@ -214,7 +214,7 @@ def page(source: str) -> ReportPage:
 def test_the_table_shows_the_figures(page: ReportPage) -> None:
     rows = body(page)
     assert len(rows) == 17
-    # Own: 9,320 right, 200 wrong, 680 missed. 15,000 candidates, 9.6 s and 48 MB for 2,000 articles.
+    # dedup: 9,320 pairs right, 200 wrong, 680 missed; 15,000 candidates, 9.6 s and 48 MB for 2,000 articles
     assert rows["dedup"] == [
         "0.60", "0.955", "0.979", "0.932",
         "0.962", "0.550", "0.613",
@@ -289,7 +289,7 @@ def test_the_answer_comes_first_and_long_parts_are_folded(source: str) -> None:
     shown = re.sub("<details>.*?</details>", "", source[source.index("<body>") :], flags=re.DOTALL)
     assert shown.index("is best") < shown.index("<h2")
     assert "Harrow Point" not in shown
-    assert shown.count("<svg") == 2  # the shapes of curves, which are invisible, and the scatter
+    assert shown.count("<svg") == 2  # the hidden shapes of the curves, and the scatter plot
     assert "its authors, 2008" not in shown
 
 
@@ -357,7 +357,7 @@ def test_hostile_texts_do_no_harm() -> None:
 
 
 def test_colours_can_be_told_from_their_ground(source: str) -> None:
-    """The contrast of WCAG 2: at least 4.5 for text, in both colour schemes and on paper."""
+    """Text has a contrast of at least 4.5 (WCAG 2) in both colour schemes and on paper."""
 
     def luminance(colour: str) -> float:
         digits = colour if len(colour) == 6 else "".join(c * 2 for c in colour)

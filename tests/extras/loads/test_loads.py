@@ -1,4 +1,4 @@
-"""Loads are listed, and their articles are removed; then marks are as without the loads."""
+"""Loads are listed, and the articles of loads are removed. Then the marks are as without these loads."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def settle(database: Database) -> None:
 
 
 def version(name: str, number: int) -> Article:
-    """One of several versions of an article; articles and versions of near numbers are duplicates."""
+    """Return a version of an article. Articles and versions with close numbers are duplicates."""
     return article(name, window(int(name[1:]) + number, 6), int(name[1:]))
 
 
@@ -47,7 +47,7 @@ def stored(database: Database) -> dict[str, str]:
 
 
 def remove(database: Database, *names: int | str) -> Removal:
-    """Remove, and check that the preview has told the counts of articles."""
+    """Remove loads and feeds, and check that the preview has announced the counts of articles."""
     dd = deduplicator(database).loads
     told, done = dd.preview(names), dd.remove(names)
     counted = [(one.articles, one.older, one.elsewhere, one.edited) for one in (told, done)]
@@ -73,16 +73,17 @@ def test_a_removed_load_has_never_been(
     removals: Sequence[set[int]],
     settled: bool,
 ) -> None:
-    """A removal leaves articles and marks as they are in a history without the removed loads."""
+    """A removal leaves the articles and marks of a history without the removed loads."""
     empty(database)
     numbers: dict[int, int] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dedup.store.load.BATCH_ARTICLES", 2)  # so that a load edits its own articles
+        patch.setattr("dedup.store.load.BATCH_ARTICLES", 2)  # then a load may edit its own articles
         for place, (kind, lines) in enumerate(history):
             if kind == "load":
                 numbers[place] = load(database, *(version(name, number) for name, number in lines))
             else:
-                with database.transaction() as cursor:  # as a hook stores it; each has a text of its own
+                # Store the articles like a hook; each has a different text.
+                with database.transaction() as cursor:
                     articles.store(cursor, [version(lines[0][0], 20 + place)])
     if settled:
         settle(database)
@@ -137,7 +138,7 @@ def test_marks_of_others_are_counted(database: Database) -> None:
 def test_a_load_that_arrives_among_hooks_has_only_its_own_articles(
     database: Database, corpus_url: str
 ) -> None:
-    """A hook stores articles while a load is in its transaction; their ids lie between ids of the load."""
+    """A hook stores articles while a load's transaction is open, so the ids of both are mixed."""
     given = [version(f"a{i}", 0) for i in range(4)]
     with database.transaction() as cursor:
         counts = articles.store(cursor, given[:2])
@@ -172,7 +173,7 @@ def test_a_stopped_removal_continues(database: Database, monkeypatch: pytest.Mon
 
 
 def brought(database: Database, address: str, *given: Article) -> None:
-    """Store articles in the way of `dedup watch`."""
+    """Store articles like `dedup watch`."""
     with database.transaction() as cursor:
         feed = of_feeds.feed(cursor, address).id
         for one in given:
@@ -182,7 +183,7 @@ def brought(database: Database, address: str, *given: Article) -> None:
 
 
 def forget(database: Database, address: str) -> None:
-    """Forget the entries of a feed, as when they have left it for a month."""
+    """Forget the entries of a feed, as if they had left the feed a month ago."""
     with database.transaction() as cursor:
         cursor.execute("UPDATE dedup.feed_entry SET seen_at = seen_at - interval '31 days'")
         of_feeds.answered(cursor, of_feeds.feed(cursor, address).id, ["another"])
@@ -204,7 +205,7 @@ def test_what_a_feed_brought_is_removed(database: Database, forgotten: bool) -> 
     assert stored(database).keys() == {"a0", "a3"}
     settle(database)
     assert_right(database)
-    # Only the last load has the article now.
+    # Now only the last load has brought the article.
     assert remove(database, last).articles == 1
     with pytest.raises(InputError, match="no feed has the address"):
         dd.loads.remove(["https://other.example/feed"])

@@ -1,1 +1,1 @@
-"""Tests of `dedup mcp`."""
+"""Tests of the command `dedup mcp`."""

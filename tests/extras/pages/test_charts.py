@@ -1,4 +1,4 @@
-"""Charts of pages: every print has its place, every bar its height, and labels cannot harm the page."""
+"""Charts of pages: every bar has its height, every label its place, and labels do no harm."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ def test_labels_fit_on_a_narrow_screen_and_the_heap_apart_flattens_nothing(
     tops = [float(bar["height"]) for bar in parts(drawn, "rect") if bar["class"] == "bar"]
     if any(values):
         assert max(tops) == charts.BAR_HEIGHT
-        assert len(parts(drawn, "line")) == 1 + (heap > max(values))  # the floor, and the gap of a cut bar
+        # The lines are the floor, and the gap if the separate bar is cut.
+        assert len(parts(drawn, "line")) == 1 + (heap > max(values))
     spans = []
     for tick, words in re.findall(r'<text class="(tick[^"]*" x="[^"]*" y="[^"]*)">([^<]*)<', drawn):
         kind, x, y = re.fullmatch(r'tick([ a-z]*)" x="([\d.]+)%" y="([\d.]+)', tick).groups()  # type: ignore[union-attr]

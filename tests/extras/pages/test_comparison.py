@@ -1,4 +1,4 @@
-"""Two texts side by side: long texts are folded or cut and counted, hostile texts stay text."""
+"""Two texts side by side: long texts are folded or cut with a count, and hostile texts stay text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STORM = "The storm reached the coast on Monday. Two boats were lost off the cape
 
 
 def drawn(blocks: list[Block]) -> str:
-    """The component as HTML."""
+    """Render the component as HTML."""
     page = environment("dedup.extras.pages").from_string(
         '{% from "components.html.j2" import comparison %}{{ comparison(blocks) }}'
     )

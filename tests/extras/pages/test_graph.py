@@ -1,4 +1,4 @@
-"""A picture of copying: every outlet once, thick lines for many copies, hostile names as text."""
+"""The picture of copying shows each outlet once, thicker lines for more copies, hostile names as text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_every_outlet_stands_once_and_every_tie_is_a_line() -> None:
     assert widths[-1] == THICKEST
     assert len(widths) == 3
     ways = {path.get("d") for path in drawn.iter(f"{SVG}path")}
-    assert len(ways) == 4  # also there and back
+    assert len(ways) == 4  # the lines there and back differ
 
 
 def test_an_outlet_that_copies_itself_has_no_line_to_itself() -> None:

@@ -1,6 +1,6 @@
 """A spider for the tests of `dedup.scrapy`: `python -m tests.extras.scrapy.spider ADDRESS SETTINGS STATS`.
 
-It crawls the newspaper at an address, with settings given as JSON, and writes Scrapy's stats to a file.
+The spider crawls the newspaper at ADDRESS with SETTINGS (JSON), and writes Scrapy's statistics to STATS.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from scrapy.http import Response, TextResponse
 
 @dataclass
 class Page:
-    """An item that has no field for a verdict."""
+    """An item without a field for a verdict."""
 
     url: str
     text: str
 
 
 class Newspaper(scrapy.Spider):
-    """Follows the front page to every article."""
+    """A spider that follows the links of the front page to every article."""
 
     name = "newspaper"
 
@@ -36,7 +36,7 @@ class Newspaper(scrapy.Spider):
             yield response.follow(link, self.parse_article, priority=-number)
 
     def parse_article(self, response: Response) -> Any:
-        """Return an article as a dict. On purpose, some pages give values of a wrong type."""
+        """Return an article as a dict. Some pages have wrong values on purpose."""
         assert isinstance(response, TextResponse)
         kind = response.css("article::attr(class)").get()
         body = "\n\n".join(response.css("article p::text").getall())

@@ -1,4 +1,4 @@
-"""A server of a test's own, which the test stops and starts."""
+"""A separate server that a test stops and starts."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Stoppable:
 
 @contextmanager
 def stoppable() -> Iterator[Stoppable]:
-    """A fresh server; it is stopped and removed at the end."""
-    home = Path(tempfile.mkdtemp(prefix="dedup-stop-"))  # short: the socket is in it
+    """Yield a new server; stop and delete it at the end."""
+    home = Path(tempfile.mkdtemp(prefix="dedup-stop-"))  # a short path, because it contains the socket
     home.chmod(0o711)  # root's server runs as another user
     try:
         yield Stoppable(home)

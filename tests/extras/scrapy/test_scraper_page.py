@@ -1,4 +1,4 @@
-"""docs/scraper.md: every block works, and its tables name the settings, counts and statuses that exist."""
+"""docs/scraper.md: every block works, and the tables name existing settings, counts and statuses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHELL = [code for kind, code in BLOCKS if kind == "sh"]
 
 
 def run(folder: Path, url: str, *command: str) -> str:
-    """Run a program in a folder, with the commands of this environment."""
+    """Run a program in a folder; the commands of this environment are in its path."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         command,
@@ -59,7 +59,8 @@ def test_a_program_of_the_page_runs(
 ) -> None:
     shown = run(tmp_path, corpus_url, sys.executable, "-W", "error", "-c", PROGRAMS[number])
     assert said in shown
-    assert bool(answer(database).marks) == ("watch" not in PROGRAMS[number])  # which finds no feed
+    # The program for `dedup watch` finds no feed.
+    assert bool(answer(database).marks) == ("watch" not in PROGRAMS[number])
 
 
 @pytest.mark.long("dedup", "migrations", "docs/scraper.md")

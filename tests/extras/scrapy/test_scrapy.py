@@ -1,4 +1,4 @@
-"""`dedup.scrapy` in a real spider, against a newspaper on this machine of a hundred pages."""
+"""`dedup.scrapy` in a real spider, which crawls a local newspaper of a hundred pages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ REACTORS = {
 }
 FILES = "scrapy.pipelines.files.FilesPipeline"
 ODD = {97: "empty", 98: "number"}
-"""Pages whose items are no articles."""
+"""Pages with items that are not articles."""
 
 
 @dataclass
@@ -52,8 +52,8 @@ class NewspaperSite:
     """A web site of invented articles, many of them near-duplicates of others.
 
     Attributes:
-        before: called before a page is served, with its number.
-        newest_first: how the front page has them.
+        before: function that is called with a page's number before the page is served.
+        newest_first: whether the front page lists the newest article first.
     """
 
     odd: dict[int, str] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class NewspaperSite:
         )
 
     def articles(self) -> list[Article]:
-        """Return the articles of a reader who copies every readable page by hand."""
+        """Return the articles of all readable pages, as a person would copy them."""
         return [
             Article(
                 f"{self.address}/{number}",
@@ -92,7 +92,7 @@ def _when(number: int) -> str:
 
 @contextmanager
 def served(newspaper: NewspaperSite) -> Iterator[NewspaperSite]:
-    """The newspaper on the web of this machine."""
+    """Serve the newspaper on this machine."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -159,7 +159,7 @@ def crawl(folder: Path, address: str, url: str, **settings: Any) -> Crawled:
 
 
 def by_a_backfill(database: Database, articles: list[Article]) -> Answer:
-    """The answer of a load and a backfill in an empty corpus."""
+    """Return the answer of a load and a backfill in an emptied corpus."""
     empty(database)
     load(database, *articles)
     backfill(database, workers=0)
@@ -206,7 +206,7 @@ def test_a_dropped_item_is_logged_without_its_text(caplog: pytest.LogCaptureFixt
     crawler = get_crawler()
     pipeline = DedupPipeline(crawler, Options(drop=True))
     item = {"url": "copy", "body": "words of the text"}
-    caplog.set_level(logging.NOTSET)  # as Scrapy sets it; its handler filters by level
+    caplog.set_level(logging.NOTSET)  # like Scrapy, in which the handler filters
     with pytest.raises(DropItem, match="duplicate of original") as dropped:
         pipeline._with_verdict(item, Verdict("copy", "duplicate", "original", 1.0, "content"))
     told = LogFormatter().dropped(item, dropped.value, None, crawler._create_spider())  # as Scrapy does
@@ -218,7 +218,7 @@ def test_a_dropped_item_is_logged_without_its_text(caplog: pytest.LogCaptureFixt
 @pytest.mark.torture
 def test_duplicates_can_be_dropped(database: Database, corpus_url: str, tmp_path: Path) -> None:
     with served(NewspaperSite()) as newspaper:
-        # Request one page after another, so that the earliest article of each story is stored first.
+        # Request pages one after another, so that the earliest article of each story is stored first.
         done = crawl(
             tmp_path,
             newspaper.address,
@@ -229,7 +229,7 @@ def test_duplicates_can_be_dropped(database: Database, corpus_url: str, tmp_path
         )
     dropped = done.count("dropped")
     assert dropped == done.count("duplicate") == done.stats["item_dropped_count"] > 10
-    assert "Dropped: " not in done.log, "Scrapy's own line, which has the whole item"
+    assert "Dropped: " not in done.log, "Scrapy's own line with the whole item is replaced"
     assert len(done.items) == PAGES - dropped
     assert not any("dedup" in item for item in done.items)
     assert len(answer(database).marks) == PAGES
@@ -257,7 +257,8 @@ def test_an_item_without_a_field_for_the_verdict_passes_on(
         done = crawl(tmp_path, newspaper.address, corpus_url, DEDUP_FIELDS={})
     assert [set(item) for item in done.items] == [{"url", "text"}] * PAGES
     assert sum("Page has no field 'dedup'" in line for line in done.log.splitlines()) == 1
-    assert len(answer(database).marks) == PAGES  # the url is the id, since the items have no source_id
+    # The url is the id, since these items have no source_id.
+    assert len(answer(database).marks) == PAGES
 
 
 @pytest.mark.long("dedup", "migrations")
@@ -333,7 +334,7 @@ def test_fields_of_an_item_are_kept_with_its_article(database: Database, corpus_
 
 
 def processed(crawler: Crawler, *items: dict[str, Any]) -> list[Any]:
-    """Pass items through a pipeline in this process, and return them as later pipelines get them."""
+    """Pass items through a pipeline in this process; return them as later pipelines get them."""
 
     async def work() -> list[Any]:
         pipeline = DedupPipeline.from_crawler(crawler)

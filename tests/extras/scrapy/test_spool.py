@@ -1,4 +1,4 @@
-"""The spool: entries are on disk and delivered in order, at least once, after any interruption."""
+"""The spool: entries are on disk, and are delivered in order, at least once, after any interruption."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def delivered(spool: Spool) -> list[Article]:
 def test_lines_that_are_no_articles_harm_no_other(spool: Spool, torn: bytes) -> None:
     spool.add(given(1)[0])
     with spool.path.open("ab") as file:
-        file.write(torn)  # a line that a killed program wrote in part
+        file.write(torn)  # a killed program wrote part of a line
     spool.add(given(2)[1])
     assert names(delivered(spool)) == ["a0", "a1"]
     assert spool.refused.read_bytes().split() == torn.split()
@@ -226,6 +226,6 @@ def test_a_line_is_on_disk_when_add_returns(spool: Spool, monkeypatch: pytest.Mo
     monkeypatch.setattr(os, "fsync", watching)
     spool.add(given(1)[0])
     size = spool.path.stat().st_size
-    assert synced == [size, size]  # the line, and the name of the file
+    assert synced == [size, size]  # fsync of the file, and of its folder
     spool.add(given(2)[1])
     assert synced == [size, size, spool.path.stat().st_size]

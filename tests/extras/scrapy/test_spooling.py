@@ -1,4 +1,4 @@
-"""Promise 10 of docs/reliability.md: an outage harms no caller, and loses no article."""
+"""Promise 10 of docs/reliability.md: an outage harms no caller and loses no article."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_an_outage_is_told_once_and_everything_is_delivered_when_it_is_over(
         assert [dd.submit(one) for one in ARTICLES[30:]] == [None] * 10
         own_server.start()
     assert None not in [*before, *after]
-    assert path.read_bytes() == b""  # closing delivered it
+    assert path.read_bytes() == b""  # closing delivers the remaining articles
     told = warnings(caplog)
     assert len(told) == 2
     assert all(str(path) in one and "text" not in one for one in told)
@@ -223,7 +223,7 @@ def test_a_database_that_is_down_is_not_asked_for_every_article(
             assert dd.submit(one) is None
         assert asked == 1
         assert not dd.connect()
-    assert asked == 2  # the second call delivers at the end
+    assert asked == 2  # the second attempt is at the end of the block
 
 
 def test_a_closed_one_says_so(tmp_path: Path) -> None:

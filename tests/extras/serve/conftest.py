@@ -1,4 +1,4 @@
-"""The HTTP door under test: a real server on a free port, in a thread of this process."""
+"""Fixtures for tests of the HTTP service: a real server on a free port, in a thread of this process."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Reply:
 
 @dataclass
 class Door:
-    """A client of a server."""
+    """A client of a running server."""
 
     port: int
     dd: Deduplicator
@@ -59,7 +59,7 @@ class Door:
         kind: str = ARTICLE,
         **query: str,
     ) -> Reply:
-        """Send a request; a body that is no bytes is sent as JSON."""
+        """Send a request. A body that is not bytes is sent as JSON."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
         try:
             target = f"{path}?{urlencode(query)}" if query else path
@@ -89,7 +89,7 @@ def is_problem(reply: Reply, status: int, *words: str) -> None:
 
 @contextmanager
 def running(dd: Deduplicator, app: ASGIApp) -> Iterator[Door]:
-    """A server in a thread, which ends with the block."""
+    """Run a server in a thread until the end of the block."""
     sockets = bind("127.0.0.1", 0, loopback_only=True)
     port = sockets[0].getsockname()[1]
     stop = threading.Event()
@@ -108,7 +108,7 @@ Serving = Callable[..., Door]
 
 @pytest.fixture
 def serving(database: Database, corpus_url: str) -> Iterator[Serving]:
-    """Starts servers over an empty corpus: `serving(Limits(rate=5), texts=True)`."""
+    """Yield a function that starts servers over an empty corpus: `serving(Limits(rate=5), texts=True)`."""
     with ExitStack() as stack:
 
         def start(
@@ -128,5 +128,5 @@ def serving(database: Database, corpus_url: str) -> Iterator[Serving]:
 
 @pytest.fixture
 def door(serving: Serving) -> Door:
-    """A server with a generous rate."""
+    """A server with a rate that no test reaches."""
     return serving()

@@ -1,4 +1,4 @@
-"""Answers over HTTP equal the library's."""
+"""Answers over HTTP equal the answers of the library."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OTHER = {"source_id": "other", "text": MUSEUM, "published_at": "2026-03-11T09:00
 
 
 def renamed(value: Any) -> Any:
-    """Return an answer of the library in which the id has its name over HTTP."""
+    """Return an answer of the library with `id` renamed to its name over HTTP."""
     if isinstance(value, dict):
         return {"source_id" if key == "id" else key: renamed(item) for key, item in value.items()}
     return [renamed(item) for item in value] if isinstance(value, list) else value
@@ -286,7 +286,7 @@ def test_an_id_under_another_name_is_refused_with_the_right_one(door: Door, name
     assert door.submit({name: "a", "source_id": "b", "text": HARBOUR}).json["source_id"] == "b"
 
 
-# Pages.
+# Pages
 
 PAGE = (
     "<!doctype html><html><head><title>Storm</title><script>var words = 1;</script></head><body>"

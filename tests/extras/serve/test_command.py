@@ -1,4 +1,4 @@
-"""`dedup serve` as a process: start, questions over HTTP, stop."""
+"""`dedup serve` as a process: it starts, answers over HTTP, and stops."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ARTICLE = {"source_id": "w1", "text": HARBOUR, "published_at": "2026-03-11T08:00
 
 
 class Process:
-    """A running `dedup serve`, or another command that serves."""
+    """A running `dedup serve`, or another command that starts a server."""
 
     def __init__(self, url: str, *arguments: str, command: str = "serve", **environment: str) -> None:
         self.process = subprocess.Popen(
@@ -70,7 +70,7 @@ class Process:
             return json.loads(answer.read())
 
     def end(self, number: int = signal.SIGTERM) -> int:
-        """Send a signal; returns the exit code."""
+        """Send a signal, and return the exit code."""
         self.process.send_signal(number)
         code = self.process.wait(SECONDS)
         self._reader.join(SECONDS)
@@ -79,7 +79,7 @@ class Process:
 
 @contextmanager
 def serving(url: str, *arguments: str, command: str = "serve", **environment: str) -> Iterator[Process]:
-    """A server that is killed at the end, if it has not ended."""
+    """Run a server, and kill it at the end if it still runs."""
     made = Process(url, *arguments, command=command, **environment)
     try:
         yield made
@@ -171,7 +171,7 @@ def refuses(address: str) -> bool:
     host, _, port = address.removeprefix("http://").partition(":")
     try:
         socket.create_connection((host, int(port)), timeout=SECONDS).close()
-    except (ConnectionRefusedError, ConnectionResetError):  # or it was about to be taken
+    except (ConnectionRefusedError, ConnectionResetError):  # the port may close during the attempt
         return True
     return False
 

@@ -1,4 +1,4 @@
-"""Hostile requests: the answer is a verdict or a clear refusal, and the server survives."""
+"""A hostile request gets a verdict or a clear refusal, and the server goes on."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_wrong_addresses_methods_and_queries_are_problems(
 NO_HTTP = [
     b"GET /v1/articles?source_id=" + b"a" * 1_000_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
     b"\0" * 100,
-    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",  # the beginning of TLS
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",  # the first bytes of TLS
     b"hello\r\n\r\n",
     b"GET /v1/health HTTP/1.1\r\n\r\n",
     b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n",

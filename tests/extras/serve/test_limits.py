@@ -1,4 +1,4 @@
-"""Limits: access, size, rate and time, and the refusals."""
+"""Limits on access, size, rate and time, and the refusals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PLENTY = 10_000.0
 
 
 def raw(door: Door, *pieces: bytes) -> bytes:
-    """Return the answer to these bytes until the server closes, perhaps before all are sent."""
+    """Send these bytes until the server closes the connection, perhaps early; return the answer."""
     found = b""
     with socket.create_connection(("127.0.0.1", door.port), timeout=SECONDS) as connection:
         with suppress(ConnectionError):
@@ -43,7 +43,7 @@ def raw(door: Door, *pieces: bytes) -> bytes:
 
 @pytest.fixture(autouse=True)
 def _no_long_farewell(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that has sent all it will is not waited for."""
+    """Let the server wait only shortly for the rest of a refused request."""
     monkeypatch.setattr(guard, "LINGER_SECONDS", 0.1)
 
 
@@ -52,7 +52,7 @@ def head(length: int | str, *more: str) -> bytes:
     return ("\r\n".join([*lines, f"Content-Length: {length}"]) + "\r\n\r\n").encode()
 
 
-# Who.
+# Access
 
 
 def test_a_token_is_asked_for_and_compared(serving: Serving) -> None:
@@ -97,7 +97,7 @@ def test_what_a_page_of_another_site_can_send_unasked_is_refused(door: Door, kin
     assert not [name for name in preflight.headers if name.startswith("access-control")]
 
 
-# How much.
+# Size
 
 
 def test_a_body_above_the_bound_is_refused_before_it_is_read(serving: Serving) -> None:
@@ -107,7 +107,7 @@ def test_a_body_above_the_bound_is_refused_before_it_is_read(serving: Serving) -
     assert len(fits) == 1_000
     assert door.submit(fits).status == 200
     is_problem(door.submit(fits + b" "), 413, "1,001 bytes, the limit is 1,000")
-    # Nothing of the body is sent: the answer comes all the same, and the connection is closed.
+    # No byte of the body is sent. The answer still comes, and the connection is closed.
     said = raw(door, head(10**12))
     assert b"413" in said
     assert b"connection: close" in said.lower()
@@ -148,7 +148,8 @@ def test_a_hundred_megabytes_cost_no_memory(door: Door) -> None:
 
 
 def upload(door: Door, pieces: Iterator[bytes]) -> bytes | None:
-    """Send chunks as long as they are taken; returns the beginning of the answer, if it could be read."""
+    """Send chunks until the server refuses more; return the beginning of the answer, None if there is
+    none."""
     with socket.create_connection(("127.0.0.1", door.port), timeout=SECONDS) as connection:
         connection.sendall(head(0).replace(b"Content-Length: 0", b"Transfer-Encoding: chunked"))
         try:
@@ -188,7 +189,7 @@ def test_a_batch_has_a_bound_of_articles_and_of_time(serving: Serving, kind: str
     is_problem(door.ask("POST", "/v1/articles:batch", batch(1), kind="text/plain"), 415, ARTICLE, LINES)
 
 
-# How often.
+# Rate
 
 
 def test_a_client_that_asks_too_often_is_told_when_to_come_back(serving: Serving) -> None:
@@ -245,7 +246,7 @@ def test_room_is_given_back() -> None:
     assert room.taken == 0
 
 
-# How long, and how many.
+# Time, and number of connections
 
 
 @contextmanager
@@ -361,7 +362,7 @@ GET = b"GET /v1/articles?source_id=a HTTP/1.1\r\nHost: localhost\r\n"
 
 @contextmanager
 def opened(door: Door, count: int, *sent: bytes) -> Iterator[list[socket.socket]]:
-    """Connections on which these bytes were sent, the first on the first, and so on round."""
+    """Open connections, and send on each one of the given byte strings, in turn."""
     with ExitStack() as stack:
         made = []
         for number in range(count):
@@ -388,7 +389,7 @@ def test_clients_that_trickle_keep_nobody_out(door: Door, monkeypatch: pytest.Mo
         for _ in range(30):
             assert door.ask("GET", "/v1/articles", source_id="a").status == 404
             for one in slow:
-                with suppress(OSError):  # it may have been cut
+                with suppress(OSError):  # the server may have closed the connection
                     one.sendall(b" " if one is slow[0] else b"X")
         assert door.submit(FIRST).json["status"] == "unique"
         wait_until(lambda: sum(not ended(one) for one in slow) < 20)
@@ -407,20 +408,20 @@ def test_what_is_worked_on_does_not_give_way_and_what_is_only_kept_open_does(
             assert door.ask("GET", "/v1/health").status == 200
             wait_until(lambda: ended(kept[0]))
             assert not ended(half[0])
-            assert door.ask("GET", "/v1/health").status == 200  # a place was free
+            assert door.ask("GET", "/v1/health").status == 200  # one place was free
             with opened(door, 1, b""):
                 assert door.ask("GET", "/v1/health").status == 200
                 wait_until(lambda: ended(half[0]))
         with opened(door, 2, GET + b"\r\n"):
             wait_until(lambda: came() == 4)
-            # No connection waits for its client, so the server refuses the new connection.
+            # Every connection is at work, so the server refuses a new connection.
             assert raw(door, GET + b"Connection: close\r\n\r\n") == b""
         assert not any(map(ended, working))
     assert door.ask("GET", "/v1/health").status == 200
 
 
 class Held:
-    """A connection with the attributes that decide whether it gives way."""
+    """The attributes of a connection that decide whether it is closed for a new one."""
 
     def __init__(self, client: str, since: float, *, waits: bool = True, idle: bool = False) -> None:
         self.client_key, self.waits_since, self.waits, self.idle = client, since, waits, idle
@@ -439,7 +440,7 @@ def test_who_has_most_connections_gives_way_first() -> None:
     assert gives_way() is None
 
 
-# The database.
+# The database
 
 
 def test_an_outage_is_503_logged_once_and_over_when_it_is_over(

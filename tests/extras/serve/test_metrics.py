@@ -1,4 +1,4 @@
-"""GET /metrics: the corpus and the requests, in few series whatever clients send."""
+"""GET /metrics: the corpus and the requests, in few time series, whatever clients send."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Samples = dict[tuple[str, ...], float]
 
 
 def scrape(door: Door, headers: dict[str, str] | None = None) -> Samples:
-    """Name and labels, sorted by the names of the labels, to the value of each sample."""
+    """Return the value of each sample by its name and its labels, sorted by label name."""
     reply = door.ask("GET", METRICS, headers=headers)
     assert reply.status == 200, reply.raw
     assert reply.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
@@ -44,7 +44,7 @@ def test_requests_are_counted_by_route_method_and_status(door: Door) -> None:
     assert found[count, "POST", "/v1/articles", "200"] == 1
     assert found[count, "GET", "/v1/articles", "200"] == 2
     assert found[count, "GET", "/v1/articles", "404"] == 1
-    assert found["dedup_http_requests_in_progress",] == 1, "the scrape"
+    assert found["dedup_http_requests_in_progress",] == 1, "the scrape itself is in progress"
     assert found["dedup_http_streams",] == 0
     seconds = "dedup_http_request_seconds"
     assert found[f"{seconds}_count", "/v1/articles"] == 4
@@ -66,7 +66,7 @@ def test_clients_cannot_make_series(door: Door) -> None:
     assert found[count, "GET", "other", "404"] == 20
     assert found[count, "other", "/v1/health", "405"] == 20
     assert found[count, "GET", "/v1/articles", "400"] == 20
-    # Three routes and the first scrape, each with one counter and one histogram.
+    # Three routes and the first scrape have a counter and a histogram each.
     assert len(found) - before == 4 * (1 + len(BOUNDS) + 3)
 
 

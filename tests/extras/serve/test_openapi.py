@@ -34,7 +34,7 @@ KNOWN = {
 
 
 def faults(value: Any, schema: Any, where: str = "") -> list[str]:
-    """Return the faults of a value against a schema, unknown names included."""
+    """Return the faults of a value against a schema. Names that the schema lacks are faults, too."""
     assert set(schema) <= KNOWN, set(schema) - KNOWN
     if "$ref" in schema:
         return faults(value, resolved(schema["$ref"]), where)
@@ -63,7 +63,7 @@ def faults(value: Any, schema: Any, where: str = "") -> list[str]:
 
 
 def resolved(reference: str) -> Any:
-    """Return the target of a reference within the document."""
+    """Return the part of the document to which a reference points."""
     found: Any = document()
     for name in reference.removeprefix("#/").split("/"):
         found = found[name]
@@ -71,7 +71,7 @@ def resolved(reference: str) -> Any:
 
 
 def described(method: str, path: str, reply: Reply) -> None:
-    """Fail unless the document says that this may be the answer."""
+    """Fail unless the document describes this answer."""
     answers = document()["paths"][path][method.lower()]["responses"]
     assert str(reply.status) in answers, f"{method} {path} {reply.status}"
     said = answers[str(reply.status)]
@@ -131,14 +131,14 @@ def ask(door: Door, method: str, path: str, body: Any, query: dict[str, str]) ->
 
 @pytest.fixture
 def kept(database: Database) -> Iterator[None]:
-    """The journal of marks is kept."""
+    """Keep a journal of marks during the test."""
     with journal(database):
         yield
 
 
 @pytest.fixture
 def searchable(database: Database) -> Iterator[Operation]:
-    """The owner of the corpus; the index of words goes at the end."""
+    """The owner of the corpus; the index of words is dropped at the end."""
     with Operation(database.url) as owner:
         yield owner
         owner.make_searchable(False)
@@ -198,18 +198,18 @@ def test_the_document_is_whole(door: Door) -> None:
 
 
 def operations() -> Iterator[tuple[str, Any]]:
-    """The operations of the document, each with its method and its address."""
+    """Yield the operations of the document, each with its method and address."""
     for path, methods in document()["paths"].items():
         yield from ((f"{method.upper()} {path}", operation) for method, operation in methods.items())
 
 
 def test_generators_of_clients_can_make_every_operation() -> None:
-    """Generators leave out operations and types with media types or keywords that they do not know."""
+    """Generators of clients leave out operations and types if they do not know a media type or a keyword."""
     names = [operation["operationId"] for _, operation in operations()]
     assert len(set(names)) == len(names)
     for where, operation in operations():
         assert re.fullmatch("[a-z][a-z_]*", operation["operationId"]), where
-        assert "{" not in where, "an id in a path"
+        assert "{" not in where, "ids are not in paths"
         if "requestBody" in operation:
             sent = operation["requestBody"]["content"]
             assert list(sent) == ["application/json"], where
@@ -231,7 +231,7 @@ def test_generators_of_clients_can_make_every_operation() -> None:
 
 
 def within(schema: Any) -> Iterator[Any]:
-    """A schema and all that are within it."""
+    """Yield a schema, and all schemas within it."""
     yield schema
     inner = [*schema.get("properties", {}).values(), *schema.get("anyOf", ()), *schema.get("prefixItems", ())]
     for one in [*inner, *([schema["items"]] if "items" in schema else [])]:
@@ -253,7 +253,8 @@ def test_what_can_be_sent_is_described() -> None:
 
 
 def test_an_id_has_one_name() -> None:
-    """An id is called source_id in questions and answers; ids of other articles say whose they are."""
+    """In questions and answers an article's id is `source_id`; names of other articles' ids say their
+    role."""
     named = {parameter["name"] for _, operation in operations() for parameter in operation["parameters"]}
     assert {name for name in named if "id" in name} == {"source_id", "other_source_id"}
     assert not named & {"a", "b"}

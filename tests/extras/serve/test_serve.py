@@ -1,4 +1,4 @@
-"""Refusals of `dedup serve` before it serves; its answers are tested beside this file."""
+"""Refusals of `dedup serve` before it starts. Other modules of this folder test its answers."""
 
 from __future__ import annotations
 

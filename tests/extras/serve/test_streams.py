@@ -1,4 +1,4 @@
-"""Changes as server-sent events: a client over a socket keeps the marks of the table, whatever breaks."""
+"""Changes as server-sent events: a client keeps the marks of the table, whatever interrupts the stream."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PLENTY = 10_000.0
 
 
 class Event(NamedTuple):
-    """An event as the standard of HTML parses it; a comment has only its text as `data`."""
+    """An event, parsed by the HTML standard. A comment has only `data`, its text."""
 
     id: str
     event: str
@@ -39,7 +39,7 @@ class Event(NamedTuple):
 
 
 class Client:
-    """An event source: it reads line by line, and remembers the last id."""
+    """A client for event streams: it reads line by line."""
 
     def __init__(self, port: int, last: str | None = None, path: str = "/v1/changes?stream") -> None:
         self.connection = HTTPConnection("127.0.0.1", port, timeout=SECONDS)
@@ -73,7 +73,7 @@ class Client:
         return [next(events) for _ in range(count)]
 
     def kill(self) -> None:
-        """Cut the connection without a word, as a killed process does."""
+        """Close the connection abruptly, as if the process were killed."""
         self.response.close()
         self.connection.close()
         with suppress(OSError):
@@ -97,7 +97,7 @@ def changed(event: Event) -> MarkChange:
 
 @pytest.fixture(autouse=True)
 def _quick(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A journal, and streams that ask often for few changes."""
+    """Keep a journal, and let streams ask often, for few changes at a time."""
     monkeypatch.setattr(streams, "POLL_SECONDS", 0.02)
     monkeypatch.setattr(streams, "OUTAGE_SECONDS", 0.02)
     monkeypatch.setattr(streams, "PAGE", 3)
@@ -106,7 +106,7 @@ def _quick(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 
 def settle(database: Database, *ids: str) -> None:
-    """Store and mark articles; each shares a sentence with the one before."""
+    """Store and settle articles; articles with successive numbers share sentences."""
     load(database, *(article(name, window(int(name[1:]), 6), int(name[1:])) for name in ids))
     deduplicator(database).backfill(workers=0)
 
@@ -128,7 +128,7 @@ def test_an_event_has_the_mark_and_its_cursor(door: Door, database: Database) ->
     with stream(door, path=f"/v1/changes?stream=true&since={events[0].id}") as client:
         assert client.take(1) == events[1:]
     with stream(door, events[0].id, path=f"/v1/changes?since={events[1].id}") as client:
-        assert client.take(1) == events[1:], "the header counts, not the address of the first time"
+        assert client.take(1) == events[1:], "Last-Event-ID has priority over `since`"
 
 
 def test_a_reader_that_is_killed_again_and_again_keeps_the_marks_of_the_table(
@@ -145,10 +145,10 @@ def test_a_reader_that_is_killed_again_and_again_keeps_the_marks_of_the_table(
         if stored > 8:
             corpus.delete(f"a{stored - 7:02}")
         with stream(door, last) as client:
-            # The client is killed after some events; those on their way are lost with it.
+            # The client is killed after some events; later events on their way are lost.
             for event in client.take(chance.randrange(1, 4)):
                 change = changed(event)
-                assert not told or place(change) > told[-1], "in order, and nothing twice"
+                assert not told or place(change) > told[-1], "events come in order, and no event comes twice"
                 told.append(place(change))
                 apply(marks, change)
                 last = event.id
@@ -171,7 +171,7 @@ def test_changes_come_while_the_stream_is_open_and_to_every_reader(door: Door, d
         found = [client.take(7) for client in clients]
         at_work = [sum(thread.name == "dedup-serve" for thread in threading.enumerate()) for _ in range(200)]
     assert all(events == found[0] for events in found)
-    assert max(at_work) <= 1, "all streams share a thread"
+    assert max(at_work) <= 1, "all streams share one thread"
 
 
 def test_a_stream_without_changes_shows_that_it_lives(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +251,7 @@ def test_a_cursor_that_is_none_is_refused_and_one_that_ends_is_told(door: Door, 
             owner.stop_journal()
             owner.start_journal()
         events = list(client.events())
-    # The stream may have asked while there was no journal, which is 400.
+    # If the stream asked while there was no journal, the status is 400.
     assert [event.event for event in events] == ["problem"]
     assert events[0].data["status"] in (400, 410)
     is_problem(door.ask("GET", "/v1/changes", headers={"Last-Event-ID": first.id}, stream="true"), 410)

@@ -1,6 +1,6 @@
-"""Sessions of Spark, skipped with a reason where Java or pyspark is missing.
+"""A Spark session for tests. Without Java or pyspark, the tests are skipped with the reason.
 
-DEDUP_TEST_SPARK_REMOTE=1 takes a session of Spark Connect in place of a classic one.
+With DEDUP_TEST_SPARK_REMOTE=1 the session is of Spark Connect, not a classic session.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import pytest
 REMOTE = "DEDUP_TEST_SPARK_REMOTE"
 
 MASTER = "local[2, 4]"
-"""Two cores; a task that fails is tried up to four times, as on a cluster."""
+"""Two cores; a failed task is tried up to four times, as on a cluster."""
 
 CONFIGURATION = {
     "spark.driver.memory": "2g",
-    # Tests are many short queries, of which Java compiles more than fits by default.
+    # Java compiles the many short queries of the tests, which needs more room than the default.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=400m",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -33,7 +33,7 @@ CONFIGURATION = {
 
 
 def session(folder: Path) -> Any:
-    """Return the Spark session, or start one."""
+    """Return the present Spark session, or start a session."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -46,7 +46,7 @@ def session(folder: Path) -> Any:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A session of Spark with two cores."""
+    """A Spark session with two cores."""
     pytest.importorskip("pyspark", reason="needs pyspark: scripts/spark-test sets it up")
     if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         pytest.skip("needs Java 17")

@@ -1,6 +1,6 @@
-"""Corpora for the Spark engine: rows of fingerprints, the engine's answers, and the oracle's answers.
+"""Corpora for the Spark engine: tables of fingerprints, the engine's answers, and the oracle's answers.
 
-Besides the texts of `tests.corpora` there are made-up fingerprints, thousands of which cost nothing.
+Most fingerprints are made up without texts, because thousands of them take no time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.corpora import Answer, fingerprint
 
 @dataclass(frozen=True)
 class Entry:
-    """An article for the engine: a fingerprint, or a reason for its refusal."""
+    """An article for the engine: its times, and its fingerprint or the reason why it failed."""
 
     source_id: str
     published_at: datetime | None
@@ -37,7 +37,7 @@ class Entry:
 
 @dataclass
 class Abstract:
-    """A corpus of entries, with what people said of it."""
+    """A corpus of entries, with people's pins of pairs and sentences."""
 
     entries: list[Entry]
     pairs: dict[tuple[str, str], Relation] = field(default_factory=dict)
@@ -54,7 +54,7 @@ def entries(articles: Iterable[Article], settings: Settings) -> list[Entry]:
 
 
 def row(entry: Entry) -> tuple[Any, ...]:
-    """A row of the table of fingerprints."""
+    """Return an entry as a row of the table of fingerprints."""
     times = microseconds(entry.published_at), microseconds(entry.added_at)
     if isinstance(entry.made, str):
         return (entry.source_id, *times, b"", 0, 0, [], b"", [], 0, 0, entry.made)
@@ -66,14 +66,14 @@ def row(entry: Entry) -> tuple[Any, ...]:
 
 
 def frame(spark: Any, found: Sequence[Entry]) -> Any:
-    """Entries as a DataFrame."""
+    """Return entries as a DataFrame."""
     from dedup.extras.spark.schema import FINGERPRINT
 
     return spark.createDataFrame([row(entry) for entry in found], FINGERPRINT)
 
 
 def settle(spark: Any, work: Path, corpus: Abstract, settings: Settings | None = None, **options: Any) -> Any:
-    """The engine's result for a corpus."""
+    """Return the engine's result for a corpus."""
     from dedup.extras.spark.engine import settle as run
     from dedup.extras.spark.fingerprinting import Taken
     from dedup.extras.spark.options import CorpusState, Options, Pins
@@ -88,10 +88,10 @@ def settle(spark: Any, work: Path, corpus: Abstract, settings: Settings | None =
 
 @dataclass(frozen=True)
 class Outcome:
-    """A result as the tests of all engines compare it.
+    """A result in the form in which tests compare engines.
 
     Attributes:
-        best match: earlier to later `source_id` of the pairs that are flagged so.
+        best_match: later `source_id` by earlier `source_id`, of the pairs with the flag `best_match`.
     """
 
     answer: Answer
@@ -117,7 +117,7 @@ def answer(result: Any) -> Outcome:
 
 
 def best_match_of(found: Answer, entries: Sequence[Entry], settings: Settings) -> dict[str, str]:
-    """Return earlier originals whose best match is later, with that match, by the kept pairs."""
+    """Return the best match of each original whose best match is a later article, by the kept pairs."""
     order = {e.source_id: order_key(settings, e.published_at, e.added_at, e.source_id) for e in entries}
     best: dict[str, tuple[Any, ...]] = {}
     for (later, earlier), (relation, rule, score, *_) in found.pairs.items():
@@ -129,7 +129,7 @@ def best_match_of(found: Answer, entries: Sequence[Entry], settings: Settings) -
 
 
 def expected(corpus: Abstract, settings: Settings | None = None) -> Answer:
-    """The oracle's answer to a corpus."""
+    """Return the oracle's answer for a corpus."""
     settings = settings or Settings()
     found = Answer()
     subjects: list[oracle.Subject] = []
@@ -163,10 +163,11 @@ START = datetime(2024, 3, 1, tzinfo=UTC)
 
 
 class FingerprintMaker:
-    """Makes up fingerprints whose keys no other maker of this run has.
+    """A maker of invented fingerprints; two makers in a run never have common keys.
 
-    A text is made of sentences; of each come a few bytes of the signature, so that texts that share
-    sentences are alike in both ways, and buckets, which are of runs of these bytes.
+    A text is a list of numbered sentences. Each sentence decides a few bytes of the signature, and buckets
+    are hashes of runs of these bytes. So texts that share sentences also have similar signatures, and share
+    buckets.
     """
 
     def __init__(self, seed: int, settings: Settings) -> None:
@@ -175,7 +176,7 @@ class FingerprintMaker:
         self._base = (seed + 1) << 32
 
     def fingerprint(self, sentences: Sequence[int], noise: float = 0.0) -> Fingerprint:
-        """Return the fingerprint of numbered sentences; `noise`: the share of random signature bytes."""
+        """Return the fingerprint of numbered sentences; `noise`: share of signature bytes that are random."""
         settings, rng = self._settings, self.rng
         size, rows = settings.signature_size, settings.rows
         values = np.empty(size, np.int64)
@@ -198,13 +199,14 @@ class FingerprintMaker:
         return Fingerprint(1, self._base + content, (), EMPTY, (), 5, 0)
 
     def unlike(self, made: Fingerprint, content: int) -> Fingerprint:
-        """The same text without shingles: its content stands in for every bucket."""
-        hash_ = self._base + 10 + content  # a short text never has the content of a long text
+        """Return the fingerprint without shingles; the content hash takes the place of every bucket."""
+        hash_ = self._base + 10 + content  # short and long texts never have equal content
         buckets = (hash_,) * self._settings.bands
         return replace(made, content_hash=hash_, signature=EMPTY, buckets=buckets, shingle_count=0)
 
     def corpus(self, size: int, prefix: str) -> Abstract:
-        """Anything at once: copies, edits, chains, excerpts, short texts, furniture, ties, pins, failures."""
+        """Return a random corpus: copies, edits, chains, excerpts, short texts, boilerplate, equal times,
+        pins and failures."""
         rng = self.rng
         ring = rng.choice((8, 14, 20))
         length = rng.choice((4, 6, 6))
@@ -258,8 +260,8 @@ def story(
     """Return a report in many edited copies, each with some sentences lost or changed.
 
     Args:
-        edits: shares of the signature that differ, of one copy or another. With larger ones many copies are
-            originals of their own.
+        edits: shares of the signature that differ; each copy gets one of them. With large shares many copies
+            are originals themselves.
     """
     rng = np.random.default_rng(seed)
     bands, rows, count = settings.bands, settings.rows, settings.signature_size
@@ -291,7 +293,7 @@ def joined(corpora: Iterable[Abstract]) -> Abstract:
 
 
 def joined_answers(answers: Iterable[Answer]) -> Answer:
-    """Join the oracle's answers to such corpora into one answer."""
+    """Join the oracle's answers for corpora without common keys into one answer."""
     found = Answer()
     for one in answers:
         found.marks |= one.marks

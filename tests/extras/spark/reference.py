@@ -1,47 +1,51 @@
-"""The rounds: a corpus decided many articles at a time (docs/semantics.md, section 6).
+"""The rounds: decide a corpus many articles at a time (docs/semantics.md, section 6).
 
-The oracle takes one article after the other. Where articles are rows of tables on many machines, nothing goes
-one by one. This is what such an engine does instead, step by step in plain Python: the specification of a
-distributed engine, for small corpora. It gives the oracle's answer, whatever `Options` says.
+The oracle takes one article after another. An engine on many machines, in which articles are rows of tables,
+cannot do so. This module specifies such an engine, step by step in plain Python, for small corpora. The
+rounds give the oracle's answer for all `Options`.
 
-It decides *nodes* (`nodes.py`), classes of articles with equal fingerprints. A node acts through its first
-member, whose number in canonical order it bears. Nodes *meet* where they share a key. While some are
-undecided:
+The rounds decide *nodes* (`nodes.py`): classes of articles with equal fingerprints. The first member acts for
+its node, and its number in canonical order is the number of the node. Two nodes *meet* if they share a key.
+While some nodes are undecided, a round takes these steps:
 
-    place     of a node under a key: how nth it is of the undecided nodes with that key
-    head    w: the largest one whose pairs of places are within the budget
-    eligible  the nodes whose place is at most w under ALL their keys; who is eligible stays so
-    HEAD    score each newly eligible b with each undecided a < b that it meets
-    DECIDE    an eligible b is out if one of the duplicates a < b so found is canonical; it is canonical if
-              all of them are out; otherwise it waits
-    STAR      score each newly canonical c with each x that it meets and that HEAD has not shown it:
-              1. x > c that was never eligible; if it is undecided and a duplicate of c, it is out
-              2. x < c that was out before c was eligible, and has a member after c
+    place     the position of a node among the undecided nodes with a key, in canonical order, from 1 on
+    head      w: the largest number of places under a key whose pairs are within the budget
+    eligible  the nodes with a place of at most w under ALL their keys; an eligible node stays eligible
+    HEAD      score each newly eligible b with each undecided a < b that b meets
+    DECIDE    an eligible b is out if one of the duplicates a < b that HEAD has found is canonical; b is
+              canonical if all of them are out; otherwise b waits
+    STAR      score each newly canonical c with each x that c meets and that HEAD has not scored with c:
+              1. x > c that was never eligible; if x is undecided and a duplicate of c, x is out
+              2. x < c that was out before c was eligible, and that has a member after c
 
-Why the result is that of one article after the other:
+The result is the same as for one article after another, for these reasons:
 
-*Classes.* Members of a class are duplicates of each other by content, and have the same relations with all
-other articles, since an article that a pin names is a node of its own. So if the first member is canonical,
-the others are not; and if an earlier canonical article is a duplicate of the first member, it is one of them
-all. Only the originals differ: those of a member are the canonical duplicates of its class before it.
+*Classes.* Members of a class are duplicates of each other by content. They have the same relations with all
+other articles, since an article that a pin names is a node by itself. So if the first member is canonical,
+the other members are not; and if an earlier canonical article is a duplicate of the first member, it is a
+duplicate of all members. Only the originals differ: the originals of a member are the canonical duplicates of
+its class before the member.
 
-*Nothing is missed.* A canonical c is scored with each x that it meets, where marks or pairs can rest on it;
-once; and with all the keys that they share.
- - x > c. If x became eligible while c was undecided, HEAD scored them. If later or never, STAR 1 of c did.
- - x < c. If x was undecided when c became eligible, HEAD scored them. Otherwise x had been decided: if it
-   is canonical, its own STAR 1 scored them; if it is out, STAR 2 of c does, if a member of x comes after c.
- - An eligible b is within the head under all its keys, and an undecided a < b stands before it: so HEAD
-   sees all that b shares with it. STAR looks at all members of the keys of c.
+*No pair is missed.* A canonical c is scored with each x that c meets, if marks or pairs can depend on the
+two. The pair is scored once, and with all the keys that the two share.
+ - x > c. If x became eligible while c was undecided, HEAD scored the pair. If x became eligible later or
+   never, STAR 1 of c did.
+ - x < c. If x was undecided when c became eligible, HEAD scored the pair. Otherwise x had been decided: if x
+   is canonical, STAR 1 of x scored the pair; if x is out, STAR 2 of c does, if a member of x comes after c.
+ - An eligible b is within the head under all its keys, and an undecided a < b has a place before b. So HEAD
+   sees all keys that a and b share. STAR looks at all members of the keys of c.
 
-*It is right.* A node that is out has an earlier canonical duplicate. Let b be canonical and a < b a duplicate
-of it. If a was undecided when b became eligible, DECIDE has seen that a is out. If a had been decided before,
-it is out too: were it canonical, its STAR 1 would have put b out. So a node is canonical exactly when no
-earlier canonical node is a duplicate of it, and only one set of nodes is so (section 5).
+*The decisions are right.* A node that is out has an earlier canonical duplicate. Let b be canonical, and let
+a < b be a duplicate of b. If a was undecided when b became eligible, DECIDE has seen that a is out. If a had
+been decided before, a is out, too: if a were canonical, STAR 1 of a would have put b out. So a node is
+canonical exactly when no earlier canonical node is its duplicate, and only one set of nodes has this property
+(section 5).
 
-*It ends.* The first undecided node has the first place under all its keys, so it is eligible. All before it
-is decided, so DECIDE decides it: each round decides one node at least.
+*The rounds end.* The first undecided node has the first place under all its keys, so the node is eligible.
+All nodes before it are decided, so DECIDE decides the node. So each round decides at least one node.
 
-None of this asks how wide the head is, how classes are divided, or whether all start who might.
+The proof does not depend on the width of the head, on the division of classes into nodes, or on the round in
+which a node inside the head becomes eligible.
 """
 
 from __future__ import annotations
@@ -58,7 +62,7 @@ from dedup.rules.pair import Profile, Related, Relation, relate, relate_scored, 
 from tests.reference.nodes import Groups, Kind, Node, NodePair, Said, groups, in_order, nodes, numbered
 
 Meetings = Mapping[NodePair, Sequence[Kind]]
-"""The keys that two nodes share, by their kinds: as many sentences as the two have in common."""
+"""The keys that two nodes share, given by the kinds of the keys: one "sentence" for each common sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +70,12 @@ class Options:
     """Choices of an engine that do not change the result.
 
     Attributes:
-        head_minimum: places in the smallest head, from 1 on.
-        budget: pairs of places a round may look at, summed over the keys, unless the smallest head has
-            more; None: `PAIRS_PER_ENTRY` for each entry of a group.
+        head_minimum: number of places in the smallest head, at least 1.
+        budget: maximum number of pairs of places in a round, summed over the keys, unless the smallest head
+            has more; None: `PAIRS_PER_ENTRY` for each entry of a group.
         part: how classes are divided into nodes; see `nodes`.
-        starts: given the round, from 1, and a node inside the head: whether it becomes eligible in it.
-            The first undecided node always does.
+        starts: function of the number of the round (from 1) and of a node inside the head: whether the node
+            becomes eligible in this round. The first undecided node always does.
     """
 
     head_minimum: int = HEAD_MINIMUM
@@ -82,7 +86,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Counts of a round: nodes or pairs, except the first attribute.
+    """Counts of a round: numbers of nodes or pairs; `head` counts places.
 
     Attributes:
         head: places in the head.
@@ -106,7 +110,7 @@ class Round:
 
     @property
     def pairs(self) -> int:
-        """Pairs scored."""
+        """Return the number of scored pairs."""
         return self.head_pairs + self.star_later + self.star_earlier
 
 
@@ -115,9 +119,9 @@ class ReferenceMarks:
     """The marks of a corpus.
 
     Attributes:
-        marks: of every article, by id.
+        marks: mark of every article, by id.
         pairs: the rows of `match`.
-        best_match: (article_id, other_id) of pairs whose later article is the one most like the earlier one.
+        best_match: (article_id, other_id) of each pair whose later article is the earlier one's best match.
         rounds: the counts of each round.
     """
 
@@ -158,7 +162,7 @@ def marks(
     pins: Pins | None = None,
     options: Options | None = None,
 ) -> ReferenceMarks:
-    """Return the marks and pairs of a corpus, as `oracle.marks` does (docs/semantics.md, sections 3 to 5)."""
+    """Return the marks and pairs of a corpus, like `oracle.marks` (docs/semantics.md, sections 3 to 5)."""
     ordered = in_order(subjects)
     said = numbered(ordered, pins or {})
     options = options or Options()
@@ -174,12 +178,12 @@ def place(given: Groups, undecided: Set[int]) -> Groups:
 
 
 def eligible(places: Groups, w: int, undecided: Collection[int]) -> set[int]:
-    """The undecided nodes whose place is at most w under all their keys."""
+    """Return the undecided nodes with a place of at most w under all their keys."""
     return set(undecided).difference(*(own[w:] for own in places.values()))
 
 
 def head_meetings(places: Groups, w: int, newly: Set[int]) -> Meetings:
-    """HEAD: return the pairs within the head of a newly eligible node and an earlier undecided node."""
+    """HEAD: return the pairs of a newly eligible node and an earlier undecided node within the head."""
     found: dict[NodePair, list[Kind]] = {}
     for (kind, _), own in places.items():
         for at, b in enumerate(own[:w]):
@@ -190,10 +194,10 @@ def head_meetings(places: Groups, w: int, newly: Set[int]) -> Meetings:
 
 
 def star_meetings(given: Groups, newly: Set[int], last: Mapping[int, int], state: State) -> Meetings:
-    """STAR: the pairs of a newly canonical node and any that HEAD has not shown it.
+    """STAR: return the pairs of a newly canonical node and another node that HEAD did not score with it.
 
     Args:
-        last: node to the number of its last member.
+        last: number of the last member of each node.
     """
     found: dict[NodePair, list[Kind]] = {}
     for (kind, _), own in given.items():
@@ -205,7 +209,7 @@ def star_meetings(given: Groups, newly: Set[int], last: Mapping[int, int], state
 
 
 def star_later(c: int, x: int, state: State) -> bool:
-    """STAR 1: return whether x is later than c and was never eligible, whether x is decided or not."""
+    """STAR 1: return whether x is later than c and was never eligible; x may be decided."""
     return x > c and x not in state.eligible_in
 
 
@@ -217,7 +221,7 @@ def star_earlier(c: int, x: int, last: int, state: State) -> bool:
 def score(
     met: Meetings, profiles: Mapping[int, Profile], settings: Settings, said: Said
 ) -> dict[NodePair, Related]:
-    """Return the related pairs among pairs of nodes that meet."""
+    """Return the related pairs among the pairs of nodes that meet."""
     found: dict[NodePair, Related] = {}
     for (a, b), kinds in met.items():
         scores = score_counted(
@@ -243,7 +247,7 @@ def peel(
         canonical: whether a decided node is canonical.
     """
     found: dict[int, bool] = {}
-    for b in sorted(waiting):  # every node before b that can be decided is decided by now
+    for b in sorted(waiting):  # ordered, so every decidable node before b is decided
         earlier = {canonical.get(a, found.get(a)) for a in duplicates.get(b, ())}
         if True in earlier:
             found[b] = False
@@ -337,7 +341,7 @@ def results(
             original, copies = ordered[first], copies[1:]
             _add_canonical(made, original, partners(first, before), partners(first, after), settings)
             same = relate(profiles[first], profiles[first], settings)
-            assert same is not None  # decided by the content hashes
+            assert same is not None  # articles with equal content are always related
             sources = [(original.order, original.id, same)]
         for number in copies:
             copy = ordered[number]
@@ -350,7 +354,7 @@ def results(
 def _add_canonical(
     made: ReferenceMarks, subject: Subject, before: list[Partner], after: list[Partner], settings: Settings
 ) -> None:
-    """The mark of a canonical article, and the pairs that it keeps with others that are similar to it."""
+    """Add the mark of a canonical article, and the pairs that it keeps with similar canonical articles."""
     similar = [*before, *after]
     made.marks[subject.id] = decide((), (related for _, _, related in similar))
     made.pairs.update(Pair.of(subject.id, other, r) for _, other, r in kept_similar(before, settings))

@@ -1,6 +1,6 @@
-"""Shared parts of the tests of export and import: corpora, and results as a cluster returns them.
+"""Helpers for the tests of export and import: corpora, and results as a cluster returns them.
 
-A result is made by the oracle, and written as the documented folder: no Spark is needed.
+The oracle makes a result, which is written as the documented folder. So these tests need no Spark.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ SETTINGS = Settings(common_stories=4)
 
 @dataclass
 class ClusterResult:
-    """The tables of a result as rows, and the content of its `run.json`."""
+    """The tables of a result as rows, and the content of `run.json`."""
 
     about: dict[str, Any]
     tables: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in RESULT})
 
     def write(self, folder: Path, files: int = 1) -> Path:
-        """Write it, each table in so many files."""
+        """Write the result into a folder, each table in this number of files."""
         folder.mkdir()
         for name, rows in self.tables.items():
             (folder / name).mkdir()
@@ -53,7 +53,7 @@ class ClusterResult:
 
 
 def write_table(path: Path, table: pa.Schema, rows: Sequence[Row]) -> None:
-    """Write a Parquet file in the way of Spark: every column may hold nulls."""
+    """Write a Parquet file like Spark: every column may hold nulls."""
     schema = pa.schema([(column.name, column.type) for column in table])
     pa.parquet.write_table(pa.Table.from_pylist(list(rows), schema), path)
 
@@ -67,7 +67,7 @@ def result_of(
     horizon: datetime | None = None,
     models: Mapping[str, str] | None = None,
 ) -> ClusterResult:
-    """Return the result of a cluster for articles with their `added_at`."""
+    """Return the result that a cluster would compute for the articles, which must have `added_at`."""
     settings, pairs, sentences = settings or Settings(), pairs or {}, sentences or {}
     basis = Basis.of(settings, models or {}, pins_digest(pairs, sentences), microseconds(horizon))
     result = ClusterResult({"format": FORMAT, **basis.as_dict()})
@@ -145,7 +145,7 @@ def _mark(
 
 
 def _best_match(kept: set[Pair], orders: Mapping[int, OrderKey]) -> dict[int, int]:
-    """Return the best match of each article; the pair with it is always kept."""
+    """Return the best match of each article that has one, judged by the kept pairs, which include it."""
     found: dict[int, tuple[Any, ...]] = {}
     for pair in kept:
         if pair.relation == "similar":
@@ -156,7 +156,7 @@ def _best_match(kept: set[Pair], orders: Mapping[int, OrderKey]) -> dict[int, in
 
 
 def news(count: int, seed: int = 1, start: int = 0) -> list[Article]:
-    """Articles with copies, edited copies, likenesses, common sentences, short and empty texts."""
+    """Return random articles: copies, edits, similar articles, common sentences, short and empty texts."""
     rng = random.Random(seed)
     found = []
     for i in range(start, start + count):

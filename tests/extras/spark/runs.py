@@ -1,4 +1,4 @@
-"""The fingerprint pass over a table, with its outcome as Python values."""
+"""Run the fingerprint pass of Spark over a table, and return its outcome as Python values."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Run:
     """Outcome of a pass over a table.
 
     Attributes:
-        articles: source_id to its times, digest, reason, and what is kept of its text.
-        refused: id and reason.
-        report: as the pass fills it.
-        steps: the steps that were made.
+        articles: times, digest, reason, and fingerprint of each article, by source_id.
+        refused: id and reason of each refused row.
+        report: the report of the pass.
+        steps: names of the steps that the pass made.
     """
 
     articles: dict[str, tuple[Any, ...]] = field(default_factory=dict)
@@ -29,14 +29,14 @@ class Run:
 
 
 def reading(spark: Any, path: Path, work: Path, mapping: dict[str, str] | None = None, **more: Any) -> Run:
-    """The pass over a Parquet file."""
+    """Run the pass over a Parquet file."""
     from dedup.extras.spark.reading import read_table
 
     return passed(spark, read_table(spark, str(path), mapping=mapping), work, mapping=mapping, **more)
 
 
 def passed(spark: Any, df: Any, work: Path, settings: Settings | None = None, **more: Any) -> Run:
-    """The pass over a DataFrame."""
+    """Run the pass over a DataFrame."""
     from dedup.extras.spark.fingerprinting import fingerprint
     from dedup.extras.spark.options import CorpusState
     from dedup.extras.spark.steps import SparkSteps

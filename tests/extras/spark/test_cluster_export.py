@@ -1,4 +1,4 @@
-"""`dedup export corpus`: the folder describes all articles at one moment, and contains no text."""
+"""`dedup export corpus`: the folder describes all articles at one moment, and contains no texts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_fingerprints_are_those_that_the_texts_have(database: Database, tmp_
     report = cluster_export.export(database, tmp_path / "known")
     wanted = result_of(given, SETTINGS).tables["fingerprint"]
     found = read(tmp_path / "known")
-    # The oracle's helper gives no version to failed articles.
+    # The helper that uses the oracle gives failed articles no version.
     for row in (row for row in (*wanted, *found) if row["reason"] is not None):
         row["version"] = None
     assert by_name(found) == by_name(wanted)
@@ -129,7 +129,7 @@ def test_what_has_no_current_fingerprint_is_left_out_and_named(database: Databas
     settle(database)
     late = [article(f"late {i:03}", window(i, 6), i, added_at=at(0)) for i in range(120)]
     load(database, *late, article("article 0", window(60, 6), 0))
-    with database.transaction() as cursor:  # stale, and its fingerprint is right
+    with database.transaction() as cursor:  # stale, although its fingerprint is right
         cursor.execute("UPDATE dedup.article SET published_at = now() WHERE source_id = 'article 1'")
     report = cluster_export.export(database, tmp_path / "known")
     assert report.left_out == 121
@@ -182,7 +182,7 @@ def test_with_a_horizon_only_what_is_inside(database: Database, tmp_path: Path) 
     settle(database)
     with deduplicator(database) as door:
         door.prune("2024-03-05")
-    load(database, article("old", window(50, 6), 1, added_at=at(99_999)))  # before it, and not archived yet
+    load(database, article("old", window(50, 6), 1, added_at=at(99_999)))  # before the horizon, not archived
     report = cluster_export.export(database, tmp_path / "known")
     assert report.articles == 6
     assert {row["source_id"] for row in read(tmp_path / "known")} == {f"a{i}" for i in range(4, 10)}
@@ -211,7 +211,7 @@ def test_texts_of_attached_tables(database: Database, tmp_path: Path) -> None:
 
         wanted = {one.source_id: text_digest(one.language, one.title, texts[one.source_id]) for one in given}
         assert {row["source_id"]: row["text_digest"] for row in read(tmp_path / "known")} == wanted
-        # The row has a new text that was not read yet: the stored fingerprint is of the old text.
+        # The row's new text was not read yet, so the stored fingerprint belongs to the old text.
         owner.execute("UPDATE news SET body = 'other' WHERE id = 2")
         report = cluster_export.export(database, tmp_path / "again")
         assert report.left_out_ids == ["news/2"]

@@ -1,4 +1,4 @@
-"""`dedup import`: the marks that a cluster computed become the marks of the corpus, as after a backfill."""
+"""`dedup import`: marks that a cluster computed become the marks of the corpus, as after a backfill."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def take(database: Database, result: ClusterResult, folder: Path, **options: obj
 
 
 def rows(database: Database) -> dict[str, list[str]]:
-    """Return every row that settling writes, with its transaction."""
+    """Return every row that settling writes, with the id of the row's transaction."""
     with database.transaction() as cursor:
         return {
             table: sorted(
@@ -73,7 +73,7 @@ def rows(database: Database) -> dict[str, list[str]]:
 
 
 def assert_idle(database: Database) -> None:
-    """A backfill finds nothing to do, and writes no row."""
+    """Check that a backfill finds no work and writes no row."""
     before = rows(database)
     report = settle(database)
     assert (report.settled, report.fingerprinted, report.failed, report.compared) == (0, 0, 0, 0)
@@ -82,12 +82,12 @@ def assert_idle(database: Database) -> None:
 
 
 def assert_taken_up(database: Database) -> Answer:
-    """The corpus is as after a backfill: right by the oracle, by `verify`, and with nothing left to do."""
+    """Check that the corpus is as after a backfill: the oracle and `verify` agree, and no work is left."""
     found = assert_right(database)
     assert_counted(database)
     with deduplicator(database) as door:
         checked = door.verify()
-    # An import brings marks; who an article credits is read by the next backfill.
+    # An import brings only marks. The next backfill finds the credits of the articles.
     skipped = [line for line in checked.skipped if not line.startswith("the credits of")]
     assert (checked.differences, skipped) == ([], [])
     with database.transaction() as cursor:
@@ -325,7 +325,7 @@ def test_whatever_people_do_meanwhile_the_next_backfill_makes_it_right(
     did: list[str] = []
 
     def happens(stage: str) -> None:
-        # Before it compares, a change would be found and refused.
+        # Before these stages the import would notice a change and refuse the result.
         if stage in ("storing fingerprints", "writing marks"):
             for _ in range(rng.randrange(4)):
                 did.append(meddle(others, rng, given))
@@ -343,7 +343,7 @@ def test_whatever_people_do_meanwhile_the_next_backfill_makes_it_right(
 
 
 def meddle(database: Database, rng: random.Random, given: Sequence[Article]) -> str:
-    """Make a random change, as people and scrapers do; return its kind."""
+    """Make a random change, like a person or a scraper; return the kind of the change."""
     one, other = rng.sample(list(given), 2)
     what = rng.choice(["edit", "delete", "date", "pin", "submit", "sentence"])
     with deduplicator(database) as door:
@@ -416,7 +416,7 @@ def test_stopped_in_any_stage_a_backfill_goes_on(
             raise Stopped
 
     with monkeypatch.context() as patch:
-        if gone:  # a process that is gone cannot record its end
+        if gone:  # a killed process cannot record its end
             patch.setattr("dedup.settling.memory.run.MemoryRun.__exit__", lambda *_: None)
         with pytest.raises(Stopped):
             take(database, result_of(given, SETTINGS), tmp_path / "result", progress=Meddling(happens))
@@ -460,7 +460,7 @@ def test_kill_9_leaves_the_corpus_as_before_or_whole(
         command = [sys.executable, "-c", TELLING, corpus_url, str(folder)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout
-            # The server may not have noticed yet that the import before was killed, or has ended.
+            # The server may not have noticed yet that the previous import was killed or has ended.
             begun = any(line.strip() == stage for line in process.stdout)
             if begun:
                 time.sleep(rng.random() * 0.1)  # anywhere within the stage, or after it
@@ -475,7 +475,7 @@ def test_kill_9_leaves_the_corpus_as_before_or_whole(
 
 
 def _imports(database: Database, folder: Path) -> bool:
-    """Import. Return False if the server has not noticed yet that the import before was killed."""
+    """Import the folder. Return False if the server still believes that a killed import is running."""
     try:
         cluster_import.run(database, folder)
     except BusyError:

@@ -1,4 +1,4 @@
-"""`dedup import` refuses results that do not fit the corpus, says why, and changes nothing."""
+"""`dedup import` refuses results that do not fit the corpus, names the reason, and changes nothing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Spoil = Callable[[ClusterResult], None]
 
 @pytest.fixture
 def corpus(database: Database) -> Iterator[Database]:
-    """A corpus that was never settled; a refusal leaves all rows unchanged."""
+    """A corpus that was never settled. At the end, all rows must be unchanged."""
     fill(database, GIVEN)
     before = kept(database)
     yield database
@@ -58,7 +58,7 @@ def corpus(database: Database) -> Iterator[Database]:
 
 
 def kept(database: Database) -> dict[str, Any]:
-    """Return every row with its transaction; of the state row only its values."""
+    """Return every row with the id of its transaction; of `corpus_state` only the values."""
     found: dict[str, Any] = rows(database)
     with database.transaction() as cursor:
         return {**found, "corpus_state": cursor.execute("SELECT * FROM dedup.corpus_state").fetchall()}
@@ -70,17 +70,17 @@ def _result() -> ClusterResult:
 
 
 def result() -> ClusterResult:
-    """The right result, which a test may spoil."""
+    """Return a copy of the right result, for a test to change."""
     return deepcopy(_result())
 
 
 def fresh(folder: Path) -> Path:
-    """Return a new folder for a result."""
+    """Return the path of a new folder for a result."""
     return folder / f"result {len(list(folder.iterdir()))}"
 
 
 def refused(corpus: Database, folder: Path, *words: str) -> None:
-    """A dry run tells it, and an import refuses it with the same words."""
+    """Check that a dry run reports the problem, and that an import refuses the result in the same words."""
     told = cluster_import.run(corpus, folder, dry_run=True)
     assert told.problems
     found = "\n".join(map(str, told.problems))
@@ -238,7 +238,7 @@ def test_edits_since_are_found_by_content(database: Database, tmp_path: Path) ->
     folder = result().write(tmp_path / "result")
     load(database, article("like", window(3, 6), 3, added_at=at(50)))
     refused(database, folder, "1 article with another text, title or language")
-    load(database, GIVEN[2])  # back again: by content nothing changed
+    load(database, GIVEN[2])  # undo the edit: by content nothing has changed
     load(database, Article("apart", GIVEN[3].text, "A headline", published_at=at(4), added_at=at(50)))
     refused(database, folder, "1 article with another text, title or language")
 
@@ -271,7 +271,7 @@ def test_behind_a_pooler_it_asks_for_the_server(
         cluster_import.run(corpus, result().write(tmp_path / "result"))
 
 
-# --- folders that no program of ours wrote
+# --- folders that dedup did not write
 
 
 def test_no_folder(corpus: Database, tmp_path: Path) -> None:
@@ -346,7 +346,7 @@ def test_pages_that_were_overwritten(corpus: Database, tmp_path: Path) -> None:
     folder = result().write(tmp_path / "result")
     path = folder / "mark" / "part-0.parquet"
     data = bytearray(path.read_bytes())
-    data[4:200] = bytes(196)  # the footer is whole
+    data[4:200] = bytes(196)  # damage a page, but not the footer
     path.write_bytes(data)
     with pytest.raises(InputError, match="cannot be read as Parquet"):
         cluster_import.run(corpus, folder)

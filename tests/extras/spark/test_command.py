@@ -1,4 +1,4 @@
-"""`dedup spark`, and the commands of docs/spark.md that its code blocks mark as runnable."""
+"""`dedup spark`, and the commands in docs/spark.md that a code block marks as runnable."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LOCAL = {
 
 
 def articles() -> list[Any]:
-    """A chain of eight versions of a story."""
+    """Return a chain of eight versions of a story."""
     return [article(f"a{i}", [*window(i, 6), code(99)], i) for i in range(8)]
 
 
@@ -82,7 +82,7 @@ def spark_needed() -> None:
 
 
 def expected() -> dict[str, tuple[Any, ...]]:
-    """The marks of the oracle, by source_id."""
+    """Return the oracle's marks, by source_id."""
     settings = Settings()
     fingerprinter = Fingerprinter(settings)
     given = articles()
@@ -120,7 +120,7 @@ def test_a_run_gives_the_marks_of_the_oracle(folder: Path) -> None:
     assert said["input"]["refused"] == {"the source_id comes more than once": 2}
     assert "read: 11 rows" in done.stderr
     assert json.loads((folder / "out" / "run.json").read_text())["counts"]["mark"] == len(marks)
-    # Nothing is done twice, and nothing is mixed.
+    # A second run makes no step again, and mixes no results.
     again = run(["run", "--input", "articles.parquet", "--output", "out", "--master", "local[2]"], folder)
     assert again.returncode == 0, again.stderr
     assert "refused: 2 for: the source_id comes more than once" in again.stderr

@@ -1,4 +1,4 @@
-"""The engine on Spark gives the oracle's answer, however the work is divided."""
+"""The Spark engine gives the oracle's answer, however the work is divided."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ DIVISIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "copies apart": ({"common_stories": 2}, {"head_minimum": 2, "budget": 0, "collapse": False}),
     "all at once": ({"similar_pairs": 3}, {"budget": 10**12, "edges_in_one_task": 0, "collapse": False}),
 }
-"""Settings, and options that must not matter."""
+"""Settings, and options that must not change the result."""
 
 
 def rounds(result: Any) -> list[dict[str, Any]]:
@@ -59,7 +59,7 @@ def rounds(result: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("division", DIVISIONS)
 def test_hundreds_of_small_corpora_have_the_oracles_answer(spark: Any, tmp_path: Path, division: str) -> None:
-    """Join corpora without common keys: one run settles each corpus as if it were alone."""
+    """Corpora without common keys are joined. One run settles each corpus as if it were alone."""
     values, options = DIVISIONS[division]
     settings = Settings().with_values(values)
     start = 1_000 * list(DIVISIONS).index(division)
@@ -101,7 +101,7 @@ def pairs_scored(result: Any) -> int:
 
 
 def test_a_story_of_edited_copies_costs_pairs_in_proportion(spark: Any, tmp_path: Path) -> None:
-    """Count the scored pairs of 2,500 and 10,000 copies, which have 3 and 50 million pairs in all."""
+    """Scored pairs are counted for 2,500 and 10,000 copies, which have 3 and 50 million pairs in total."""
     counts = {}
     for size in (2_500, 10_000):
         result = settle(spark, tmp_path / str(size), story(size, Settings()))
@@ -119,7 +119,7 @@ def test_the_marks_of_a_story_of_three_hundred_copies(spark: Any, tmp_path: Path
 
 
 def test_a_long_chain_ends(spark: Any, tmp_path: Path) -> None:
-    """A chain in which each text is a duplicate of the next one; the window shows one at a time."""
+    """Texts form a chain: each is a duplicate of the next text. The head shows one article at a time."""
     maker = FingerprintMaker(77, Settings())
     corpus = joined([maker.corpus(0, "")])
     texts = [maker.fingerprint([i + j for j in range(6)]) for i in range(24)]
@@ -146,7 +146,7 @@ def test_a_result_is_written_as_it_is(spark: Any, tmp_path: Path) -> None:
     corpus = FingerprintMaker(3, Settings()).corpus(30, "a")
     result = settle(spark, tmp_path / "work", corpus)
     out = tmp_path / "out"
-    for _ in range(2):  # the second time in place of the first
+    for _ in range(2):  # the second result replaces the first
         result.write(str(out))
     for name, table in RESULT.items():
         assert spark.read.parquet(str(out / name)).columns == table.names
@@ -158,7 +158,8 @@ def test_a_result_is_written_as_it_is(spark: Any, tmp_path: Path) -> None:
 
 
 def test_articles_of_a_table_get_their_marks(spark: Any, tmp_path: Path) -> None:
-    """Cluster runs: from texts to rows, the same folder again, other input, and a horizon."""
+    """Start from texts: a first run, the same folder again, other input, known fingerprints, and a
+    horizon."""
     from dedup.extras.spark.estimate import estimate
     from dedup.extras.spark.options import CorpusState
     from dedup.extras.spark.schema import FINGERPRINT
@@ -186,7 +187,7 @@ def test_articles_of_a_table_get_their_marks(spark: Any, tmp_path: Path) -> None
     assert not any(step["made"] for step in again.report["steps"].values())
     with pytest.raises(WorkError, match="steps of another run"):
         run(half, work=str(tmp_path / "work"))
-    # The other half was known before; then only articles inside the horizon count.
+    # The fingerprints of the other half are known. Then only articles inside the horizon count.
     known = spark.createDataFrame(result.fingerprints.collect(), FINGERPRINT)
     assert_equal(answer(run(half, work=str(tmp_path / "known"), known=known)).answer, wanted)
     times = {
@@ -217,12 +218,12 @@ def test_what_would_cost_too_much_is_told_before_it_is_paid(spark: Any, tmp_path
     ):
         settle(spark, tmp_path / "work", corpus, allow_pairs=50)
     assert not [p.name for p in (tmp_path / "work").iterdir() if p.name.startswith("round")]
-    # More may be allowed in the same folder: it is no matter of the result.
+    # The same folder may be used with a higher limit, which does not change the result.
     assert_equal(answer(settle(spark, tmp_path / "work", corpus, allow_pairs=10**6)).answer, expected(corpus))
 
 
 def dying_once(batches: Iterable[Any], settings: Settings, flag: str) -> Iterable[Any]:
-    """Scores pairs, but the first process that is asked kills itself."""
+    """Score pairs, but kill the first process that is asked."""
     from dedup.extras.spark.scoring import related
 
     for batch in batches:

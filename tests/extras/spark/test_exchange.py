@@ -1,4 +1,4 @@
-"""Exchange of a corpus and a cluster: equal digests, and the values that must agree."""
+"""A corpus and a cluster compute equal digests, and check the values that must agree."""
 
 from __future__ import annotations
 

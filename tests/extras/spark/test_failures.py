@@ -1,4 +1,4 @@
-"""Errors that executors raise are found in the message of Spark's error. No Spark."""
+"""Errors of dedup that executors raise are found in the message of Spark's error. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ SAYS = "an executor has another version: install the same version of dedup on bo
 
 
 def test_an_error_of_an_executor_is_found_in_the_message_of_spark() -> None:
-    """Python writes the traceback of this error, so the test fails if the class moves to another module."""
+    """The message contains the traceback of the error, so the test fails if the class moves to another
+    module."""
     try:
         raise errors.InputError(SAYS)
     except errors.InputError:

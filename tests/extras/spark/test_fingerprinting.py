@@ -1,4 +1,4 @@
-"""Fingerprints that are known are reused, and nothing is refused, repaired or doubled in silence."""
+"""Known fingerprints are reused, and no row is refused, repaired or doubled silently."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def article(id: str, words: str = "", **more: Any) -> Article:
 
 
 def table(spark: Any, articles: Sequence[Article]) -> Any:
-    """The articles as a DataFrame."""
+    """Return articles as a DataFrame."""
     names = [column.split()[0] for column in COLUMNS.split(", ")]
     return spark.createDataFrame([tuple(getattr(a, name) for name in names) for a in articles], COLUMNS)
 
 
 def marked(known: Any) -> Any:
-    """Known fingerprints that tell by their content hash that they are not made again."""
+    """Return known fingerprints with the content hash 7, so that a test sees which of them are reused."""
     from pyspark.sql import functions as fn
 
     return known.withColumn("content_hash", fn.when(fn.col("reason").isNull(), 7).otherwise(0).cast("long"))
 
 
 def made(spark: Any, articles: Sequence[Article], work: Path, **more: Any) -> Any:
-    """The fingerprints of articles as a DataFrame."""
+    """Return the fingerprints of articles as a DataFrame."""
     from dedup.extras.spark.fingerprinting import fingerprint
     from dedup.extras.spark.options import CorpusState
     from dedup.extras.spark.steps import SparkSteps
@@ -117,7 +117,7 @@ def test_known_articles_keep_their_fingerprints(spark: Any, tmp_path: Path) -> N
     assert run.report["articles"] == 11
     assert run.report["reused"] == 3
     assert run.report["failed"] == 1
-    # Except for the count of reused fingerprints, the result equals that of a pass over all texts.
+    # Except for the count of reused fingerprints, the result equals the result of a pass over all texts.
     everything = [*now[:4], *now[7:8], *now[9:], before[4], before[5], before[6], before[7]]
     whole = passed(spark, table(spark, everything), tmp_path / "whole")
     assert {id: (*v[:4], v[5]) for id, v in whole.articles.items()} == {
@@ -135,7 +135,7 @@ def test_fingerprints_of_another_version_are_made_again_or_refused(spark: Any, t
         known=marked(first),
         models={"de": PunktModel(frozenset({"usw"}))},
     )
-    assert reused(run) == {"in", "out"}  # English has the parameters that it had
+    assert reused(run) == {"in", "out"}  # the parameters of English did not change
     run = passed(
         spark,
         table(spark, [article("in")]),
@@ -174,7 +174,7 @@ def test_nobody_knows_the_place_of_an_article_without_a_time(spark: Any, tmp_pat
 def test_the_steps_that_are_written_are_read_again(spark: Any, tmp_path: Path) -> None:
     rows = table(spark, [article("a"), article("b", "more")])
     first = passed(spark, rows, tmp_path / "work")
-    # Reading the input again would raise an error, so the written steps must be used.
+    # Reading the input again would raise an error, so the written steps are used.
     again = passed(spark, rows.selectExpr("*", "raise_error('read again') AS url"), tmp_path / "work")
     assert again.articles == first.articles
     assert set(first.steps) == {"read", "doubled"}

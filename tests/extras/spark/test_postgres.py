@@ -1,4 +1,4 @@
-"""Spark and Postgres: real news gets equal marks, and results go in both directions."""
+"""Spark and Postgres give real news equal marks, and results go in both directions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ADDED = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 def write(path: Path, articles: Iterable[Article]) -> Path:
-    """A Parquet file of articles, in groups that several tasks can read."""
+    """Write a Parquet file of articles, in row groups that several tasks can read."""
     rows = list(articles)
     schema = pa.schema(
         [
@@ -49,7 +49,7 @@ def write(path: Path, articles: Iterable[Article]) -> Path:
 
 
 def dated(articles: Iterable[Article]) -> list[Article]:
-    """Articles each with a time at which it was added, which two programs could not know alike."""
+    """Return articles with fixed `added_at`; otherwise two programs would store different times."""
     return [replace(article, added_at=ADDED + timedelta(seconds=i)) for i, article in enumerate(articles)]
 
 
@@ -73,7 +73,7 @@ def test_real_news_has_the_marks_of_the_engine_in_postgres(
 
 
 def test_from_postgres_to_spark_and_back(spark: Any, database: Database, tmp_path: Path) -> None:
-    """Export 10,000 settled articles, and give Spark 5,000 new articles to compare."""
+    """10,000 settled articles are exported, and Spark compares 5,000 new articles with them."""
     from dedup.extras.spark.options import CorpusState
     from dedup.extras.spark.reading import read_table
     from dedup.spark import deduplicate
@@ -109,7 +109,7 @@ def test_from_postgres_to_spark_and_back(spark: Any, database: Database, tmp_pat
             assert door.submit(article).status != "pending"
     backfill(database, workers=1)
     with_hook = answer(database)
-    # All of it by the engine in Postgres alone, from nothing.
+    # The engine in Postgres settles all articles again, from the beginning.
     empty(database)
     change_settings(database, common_stories=SETTINGS.common_stories)
     load(database, *old, *new)

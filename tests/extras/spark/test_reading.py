@@ -1,4 +1,4 @@
-"""Spark reads the same articles from a table as `dedup load` from the file."""
+"""Spark reads the same articles from a table as `dedup load` reads from the file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.extras.spark.runs import reading
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 ADDED = datetime(2026, 11, 1, tzinfo=UTC)
-"""The added_at of articles that have none."""
+"""`added_at` of articles that have none."""
 
 SECOND = 1_000_000
 PAST_9999 = 253_402_300_800 * SECOND
@@ -36,13 +36,13 @@ BODY = (
 
 
 def utf8(values: list[bytes | None]) -> pa.Array:
-    """Return a column of texts, from any bytes."""
+    """Return a column of texts from bytes, even if these are no valid UTF-8."""
     found = pa.array(values, pa.binary())
     return pa.Array.from_buffers(pa.string(), len(found), found.buffers())
 
 
 def hostile_values() -> pa.Table:
-    """Texts, ids and other fields that files of strangers have."""
+    """Return texts, ids and other fields as hostile files may have them."""
     rows: list[tuple[bytes | None, bytes | None, bytes | None, bytes | None]] = [
         (b"plain", BODY.encode(), b"A title", b"en"),
         (b"no text", None, b"t", None),
@@ -75,7 +75,7 @@ def hostile_values() -> pa.Table:
 
 
 def times(kind: Any, values: list[Any], added: Any = None) -> pa.Table:
-    """Articles with a column of times, and integers as ids."""
+    """Return articles with a column of times, and with integers as ids."""
     count = len(values)
     column = pa.array(values, kind)
     table = pa.table(
@@ -89,7 +89,7 @@ def times(kind: Any, values: list[Any], added: Any = None) -> pa.Table:
 
 
 def nested() -> pa.Table:
-    """Names within structs, several names for a field, numbers as texts, and columns that nobody wants."""
+    """Return names within structs, several names for a field, numbers as texts, and unneeded columns."""
     publisher = pa.StructArray.from_arrays(
         [pa.array(["Courier", None, "Herald"]), pa.array([1, 2, 3])], ["Name", "code"]
     )
@@ -144,7 +144,7 @@ def test_a_table_is_read_as_a_file(spark: Any, tmp_path: Path, name: str) -> Non
     articles: dict[str, list[Article]] = {}
     refused: list[tuple[str | None, str]] = []
     repaired: list[str] = []
-    # A cluster reads rows apart: it cannot refuse a file for its dates.
+    # A cluster reads each row alone, so it cannot refuse a whole file for its dates.
     with read_articles(path, max_record_bytes=17_000_000, lose_dates=True) as reader:
         for item in reader:
             if isinstance(item, Reject):
@@ -184,7 +184,7 @@ def test_a_table_is_read_as_a_file(spark: Any, tmp_path: Path, name: str) -> Non
 
 
 def comparable(refused: list[tuple[str | None, str]]) -> list[tuple[str, str]]:
-    """Return refusals without ids and sizes of too long rows, which file readers count differently."""
+    """Return refusals without the ids and sizes of too long rows, which file readers count differently."""
     found = []
     for id, reason in refused:
         long = "the limit is" in reason

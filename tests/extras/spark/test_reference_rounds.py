@@ -1,4 +1,4 @@
-"""The rounds give the oracle's answer for all choices of an engine, and each of their rules is needed."""
+"""The rounds give the oracle's answer for all choices of an engine, and need each of their rules."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from tests.rules.test_oracle import PINS, RULES, corpora, fingerprint, short, su
 from tests.settling.test_rules_needed import Mutant, replace_in_module
 
 CHUNKS, CHUNK = 10, 2_000
-"""Random corpora of the default run: so many times so many."""
+"""Numbers of chunks, and of random corpora per chunk, in the default run."""
 
 TRIES = 4_000
-"""Maximum number of corpora until a missing rule is noticed; most rules need fewer than a hundred."""
+"""Maximum number of corpora until a missing rule shows; most rules need fewer than a hundred."""
 
 
 @dataclass
 class RoundsCase:
-    """A corpus, and the choices of an engine."""
+    """A corpus, and an engine's choices."""
 
     subjects: list[Subject]
     settings: Settings = RULES
@@ -66,7 +66,8 @@ SIGNATURES: tuple[list[int], ...] = (
 
 @lru_cache(maxsize=10_000)
 def made(first: int, length: int, signature: int, content: int) -> Fingerprint:
-    """Sentences of a ring of nine: of five, neighbours are duplicates and the next ones similar."""
+    """Return a fingerprint of sentences from a ring of nine. With five sentences, neighbours are duplicates,
+    and the next ones similar."""
     return fingerprint([1 + (first + i) % 9 for i in range(length)], SIGNATURES[signature], content)
 
 
@@ -79,7 +80,7 @@ def drawn_text(rng: random.Random, number: int) -> Fingerprint:
 
 
 def drawn_articles(rng: random.Random, size: int) -> list[Subject]:
-    """Articles of fewer texts at few moments; or each a neighbour of the one before, some of them again."""
+    """Return articles with few texts and moments, or a chain of neighbours in which some texts come again."""
     if rng.random() < 0.6:
         texts = [drawn_text(rng, number) for number in range(rng.randrange(2, 8))]
         return [subject(id, rng.randrange(6), rng.choice(texts)) for id in range(size)]
@@ -89,13 +90,13 @@ def drawn_articles(rng: random.Random, size: int) -> list[Subject]:
 
 
 def drawn(seed: int) -> RoundsCase:
-    """Few articles, and an engine that sees little at a time."""
+    """Return a random case: few articles, and an engine with a small head."""
     rng = random.Random(seed)
     size = rng.choice((3, 5, 7, 8, 9, 9))
     subjects = drawn_articles(rng, size)
     pins = {}
     for _ in range(rng.choice((0, 0, 1, 3))):
-        a, b = rng.sample(range(size + 1), 2)  # the last article does not exist
+        a, b = rng.sample(range(size + 1), 2)  # one name is of no article
         pins[frozenset((a, b))] = rng.choice(tuple(Relation))
     sentences = {rng.randrange(1, 10): rng.random() < 0.5 for _ in range(rng.choice((0, 0, 0, 2)))}
     parts = rng.choice(((0,), (0,), tuple(range(10)), tuple(rng.choices((0, 1), k=10))))
@@ -126,7 +127,7 @@ def nodes_of(case: RoundsCase) -> list[nodes.Node]:
 
 
 def check(case: RoundsCase) -> tuple[ReferenceMarks, set[int]]:
-    """The rounds' answer, which is the oracle's, and the common sentences."""
+    """Check that the rounds give the oracle's answer; return this answer and the common sentences."""
     common = oracle.common_sentences([s.fingerprint for s in case.subjects], case.settings, case.sentences)
     assert nodes.common_sentences(nodes_of(case), case.settings, case.sentences) == common
     found = rounds.marks(case.subjects, common, case.settings, case.pins, case.options)
@@ -138,7 +139,7 @@ def check(case: RoundsCase) -> tuple[ReferenceMarks, set[int]]:
 
 
 def best_match(case: RoundsCase, pairs: set[Pair]) -> set[tuple[int, int]]:
-    """The pairs whose later article is, of all, the one most like the earlier one."""
+    """Return the pairs in which the later article is the earlier article's best match."""
     order = {s.id: s.order for s in case.subjects}
     best: dict[int, tuple[float, str, object, int]] = {}
     for pair in pairs:
@@ -150,7 +151,7 @@ def best_match(case: RoundsCase, pairs: set[Pair]) -> set[tuple[int, int]]:
 
 
 def happened(case: RoundsCase, found: ReferenceMarks, common: set[int]) -> set[str]:
-    """Return the noteworthy features of a corpus and its rounds."""
+    """Return the notable features of a corpus and its rounds."""
     kept = Counter(pair.article_id for pair in found.pairs if pair.rule != "pinned")
     copied = Counter(pair.article_id for pair in found.pairs if pair.relation == "duplicate")
     weights = [node.weight for node in nodes_of(case)]
@@ -252,7 +253,7 @@ def test_every_pair_is_scored_once_and_with_all_that_it_shares(monkeypatch: pyte
 
 
 def ring(size: int) -> list[Subject]:
-    """Return a ring in which each article is a duplicate of its neighbours, and later than the one before."""
+    """Return a ring: each article is a duplicate of its neighbours, and later than the article before it."""
     return [
         subject(i, i, fingerprint([1 + (i + j) % size for j in range(5)], content=i)) for i in range(size)
     ]
@@ -264,13 +265,13 @@ def test_a_chain_that_needs_many_rounds_ends() -> None:
     found, _ = check(RoundsCase(subjects, settings, options=Options(1, 0)))
     assert 30 < len(found.rounds) <= 90
     assert all(r.head == 1 and r.eligible for r in found.rounds)
-    # The whole chain is inside the head, so one round decides it, however long it is.
+    # The whole chain is inside the head, so one round decides the chain, however long it is.
     found, _ = check(RoundsCase(subjects, settings))
     assert len(found.rounds) == 1
 
 
 def copies(count: int) -> list[Subject]:
-    """Return copies of a report in five editions; each copy has different words in up to three places."""
+    """Return copies of a report in five editions. Each copy has other words in up to three places."""
     rng = random.Random(1)
 
     def edited(given: list[int], places: int) -> list[int]:
@@ -432,7 +433,7 @@ def test_a_lost_rule_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatch)
 
 
 def goes_wrong(seed: int) -> bool:
-    """Return whether a corpus is decided differently from the oracle, or not at all."""
+    """Return whether the rounds decide a corpus differently from the oracle, or fail."""
     try:
         check(drawn(seed))
     except (AssertionError, ArithmeticError, LookupError):

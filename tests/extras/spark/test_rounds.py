@@ -1,4 +1,4 @@
-"""Compare the rounds, in which one task decides, with the model. Spark is not needed."""
+"""Decisions of one Spark task equal the decisions of the reference. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Edges = list[tuple[int, int]]
 
 @st.composite
 def waiting(draw: st.DrawFn) -> tuple[Edges, set[int]]:
-    """Draw duplicates among undecided nodes, and eligible nodes, among them all later nodes of pairs."""
+    """Draw duplicates among undecided nodes, and eligible nodes; later nodes of pairs are always eligible."""
     pairs = draw(st.sets(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=30))
     edges = sorted({(min(pair), max(pair)) for pair in pairs if pair[0] != pair[1]})
     eligible = {b for _, b in edges} | draw(st.sets(st.integers(0, 12)))

@@ -1,4 +1,4 @@
-"""Scores and relations of pairs as arrays, equal to the pair rule. No Spark."""
+"""Scores and relations of arrays of pairs equal the rule for a single pair. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from dedup.extras.spark.scoring import related  # noqa: E402
 
 
 def profile(made: Fingerprint) -> Profile:
-    """An article with some common sentences, and a day of publication that is known for some."""
+    """Return an article with some common sentences, and for some articles a day of publication."""
     common = {sentence for sentence in made.sentence_hashes if sentence % 5 == 0}
     return Profile.of(made, common, made.content_hash % 3 * 4 * DAY)
 
 
 def batch(pairs: list[tuple[int, Fingerprint, Fingerprint, Relation | None]]) -> Any:
-    """Return pairs as a batch of Arrow, as Spark passes them."""
+    """Return pairs as a batch of Arrow, in the form in which Spark passes them."""
     rows = []
     for number, a, b, pin in pairs:
         shared = len(profile(a).sentences & profile(b).sentences)
@@ -50,7 +50,7 @@ def batch(pairs: list[tuple[int, Fingerprint, Fingerprint, Relation | None]]) ->
 
 
 def texts_of(settings: Settings) -> list[Fingerprint]:
-    """Return invented fingerprints; those with prints come from misread stories and short texts."""
+    """Return invented fingerprints. With prints, they come from misread stories and short texts."""
     if not settings.prints:
         return [
             e.made

@@ -1,4 +1,4 @@
-"""Steps are written once: a run that was killed goes on with the first that is not done."""
+"""Steps are written once. A killed run continues with the first step that is not done."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ SMALL: Small = {"head_minimum": 4, "budget": 0}
 
 
 def written(work: Path) -> dict[str, int]:
-    """The steps that are done, and the file of each."""
+    """Return the finished steps, each with the number of its file."""
     found = {}
     for done in work.glob("*/done"):
         files = list(done.parent.glob("data/*.parquet"))
@@ -100,11 +100,11 @@ def written(work: Path) -> dict[str, int]:
 
 
 class KilledError(Exception):
-    """Replaces a kill where a process for each step would take too long."""
+    """Raised in place of a kill, because a process for each step would take too long."""
 
 
 def stop_if_made(steps: Any, name: str, seconds: float, rows: int) -> None:
-    """Stop a run when it has made a step."""
+    """Stop a run after it has made a step."""
     if steps.done[name].made:
         raise KilledError
 
@@ -112,7 +112,8 @@ def stop_if_made(steps: Any, name: str, seconds: float, rows: int) -> None:
 def test_a_run_that_is_stopped_after_any_step_goes_on_there(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stop after each step in turn, at times as if before its marker was written: that step runs again."""
+    """The run stops after each step in turn. Sometimes the step's marker is removed, and the step runs
+    again."""
     from dedup.extras.spark.engine import settle as run
     from dedup.extras.spark.fingerprinting import Taken
     from dedup.extras.spark.options import CorpusState, Options, Pins
@@ -139,7 +140,7 @@ def test_a_run_that_is_stopped_after_any_step_goes_on_there(
             assert after.items() >= before.items()
             assert len(after) == len(before) + 1
             before = after
-            if attempts % 5 == 0:  # as if killed before it wrote the last marker
+            if attempts % 5 == 0:  # as if killed before the last marker was written
                 (last,) = [name for name, step in made.done.items() if step.made]
                 for path in (work / last / "done").glob("*.parquet"):
                     path.unlink()

@@ -1,4 +1,4 @@
-"""A web server for tests: tests decide its answers, and the server records the requests."""
+"""A web server for tests: the tests decide its answers, and the server records the requests."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 
 @dataclass
 class SiteReply:
-    """The answer for one path."""
+    """The answer for a path."""
 
     body: bytes | str = b""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
-    validated: bool = True  # With an ETag, which is honoured
-    before: Callable[[], object] | None = None  # Called before a byte is sent
-    drip: Callable[[], bool] | None = None  # Sends spaces for as long as it says so
+    validated: bool = True  # The answer has an ETag, which the server checks
+    before: Callable[[], object] | None = None  # Called before the first byte is sent
+    drip: Callable[[], bool] | None = None  # Sends a space after each call, until it returns False
 
     @property
     def content(self) -> bytes:
@@ -28,7 +28,7 @@ class SiteReply:
 
 
 class Site:
-    """Answers by path; other paths give 404."""
+    """A site with answers by path; other paths answer 404."""
 
     def __init__(self, port: int) -> None:
         self.address = f"http://127.0.0.1:{port}"
@@ -68,7 +68,7 @@ def site() -> Iterator[Site]:
                     self.wfile.flush()
                 if not same:
                     self.wfile.write(reply.content)
-            except OSError:  # nobody listens any more
+            except OSError:  # the client is gone
                 self.close_connection = True
 
         def log_message(self, format: str, *args: object) -> None:

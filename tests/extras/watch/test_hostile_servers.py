@@ -1,6 +1,6 @@
-"""A server may say anything, slowly or for ever: it harms its own feed alone, and leaves nothing behind.
+"""A server may send anything, slowly or for ever. It harms only its own feed, and leaves nothing behind.
 
-docs/reliability.md, promises 11, 15 and 17.
+The tests hold the promises 11, 15 and 17 of docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def client() -> Client:
 
 @contextmanager
 def speaker(speak: Callable[[socket.socket], None]) -> Iterator[str]:
-    """A server that speaks as it likes on each connection; its address."""
+    """Run a server that calls `speak` on each connection; yield its address."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve(connection: socket.socket) -> None:
@@ -70,7 +70,7 @@ def speaker(speak: Callable[[socket.socket], None]) -> Iterator[str]:
 
 
 class Dripping:
-    """Says something again and again, until nobody listens."""
+    """A function that sends bytes again and again, until the client is gone."""
 
     def __init__(self, first: bytes, drop: bytes) -> None:
         self.first, self.drop = first, drop
@@ -191,7 +191,7 @@ def test_behind_a_proxy_a_name_that_only_the_proxy_knows_is_refused(
         client().get(f"{inside}/secret", "http://93.184.216.34/feed")
     assert news.asked == []
     news.put(f"{inside}/feed", rss([]))
-    assert client().get(f"{inside}/feed", f"{inside}/feed").body  # the user typed it
+    assert client().get(f"{inside}/feed", f"{inside}/feed").body  # the user gave this address
 
 
 def test_a_feed_leads_to_no_other_feed_of_the_own_network(
@@ -284,7 +284,7 @@ def test_a_page_in_no_encoding_of_text_is_read_all_the_same(encoding: str, news:
     address = news.put("/page", "Bridge \\ud83d", headers={"Content-Type": f"text/html; charset={encoding}"})
     meta = news.put("/meta", f"<meta charset={encoding}>Bridge", headers={"Content-Type": "text/html"})
     for one in (address, meta):
-        client().page(one, one).encode()  # without lone surrogates
+        client().page(one, one).encode()  # the page has no lone surrogates
 
 
 @each(("said", "real"), [("utf-16", "utf-16-be"), ("utf-16", "utf-8"), ("utf-16-le", "utf-16-le")])
@@ -386,7 +386,7 @@ def test_a_sitemap_of_many_pages_is_read_over_several_polls(
 def test_a_feed_that_the_database_refuses_is_left_alone_and_the_others_are_polled(
     news: Site, poll: Watch, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Raise an error of the database for an entry, as an id too long for an index once did."""
+    """The database raises an error for an entry, as it once did for an id too long for an index."""
     real = feeds.note_entry
 
     def note_entry(cursor: Any, feed: int, source_id: str, *more: Any) -> None:

@@ -1,4 +1,4 @@
-"""The ids of polled entries lie within the site of their feed, whatever ids the entries claim."""
+"""Ids of polled entries lie within their feed's site, whatever ids the entries claim."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytest.importorskip("tld")
         ("https://www.courier.co.uk/feed", "courier.co.uk"),
         ("http://RSS.Courier.co.uk:8080/", "courier.co.uk"),
         ("https://news.courier.example/", "courier.example"),
-        ("https://alice.github.io/feed", "alice.github.io"),  # whose neighbours are strangers
+        ("https://alice.github.io/feed", "alice.github.io"),  # other sites of github.io belong to strangers
         ("https://courier.example@evil.example/", "evil.example"),
         ("http://127.0.0.1:8000/feed", "127.0.0.1:8000"),
         ("http://[::1]:8000/feed", "::1:8000"),

@@ -1,4 +1,4 @@
-"""Feeds are polled politely and within bounds, and every version of an entry is submitted once."""
+"""Feeds are polled politely and within limits, and every version of an entry is submitted once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def news() -> Iterator[Site]:
 
 
 class Watch:
-    """Polls once, and records the verdicts."""
+    """A function that polls feeds once, and records the verdicts."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -57,7 +57,7 @@ class Watch:
         return watching.watch(addresses, self._url, told=told, **how)
 
     def ids(self) -> list[str]:
-        """Return the last parts of the ids of verdicts since the last call."""
+        """Return the last part of each id that got a verdict since the last call."""
         found = [article.source_id.rpartition("/")[2] for _, article in self.told]
         self.told.clear()
         return found
@@ -69,7 +69,7 @@ def poll(database: Database, corpus_url: str) -> Watch:
 
 
 def at_home(news: Site, items: Iterable[str], **how: str) -> str:
-    """A feed whose entries link to the site that it is on."""
+    """Return a feed with entries that link to the feed's own site."""
     return rss(items, **how).replace("https://mercury.example/", f"{news.address}/")
 
 
@@ -78,7 +78,7 @@ LOOP = {"once": False, "every": 0.05}
 
 
 def ready_again(database: Database) -> None:
-    """Let the time pass that a feed is to be left alone for."""
+    """End the pause after which a feed may be polled again."""
     with database.transaction() as cursor:
         cursor.execute("UPDATE dedup.feed SET not_before = now() WHERE not_before IS NOT NULL")
 
@@ -104,7 +104,7 @@ def test_each_entry_is_submitted_once_and_again_when_it_changes(
     address = news.put("/feed", at_home(news, items))
     report = poll(address)
     assert (report.new, report.changed, report.polls) == (2, 0, 1)
-    assert poll.ids() == ["a", "b"]  # the oldest first
+    assert poll.ids() == ["a", "b"]  # the oldest entry first
     assert poll(address).new == 0
     assert news.statuses("/feed") == [200, 304]
 
@@ -150,7 +150,7 @@ def test_a_feed_that_fails_is_left_alone_longer_each_time(
         report = poll(address, every=100.0)
         assert report.problems == {address: f"{address}: HTTP 500"}
         waits.append(state(database)["wait"])
-        assert "paused" in poll(address).problems[address]  # it is not asked
+        assert "paused" in poll(address).problems[address]  # the feed is not requested
         ready_again(database)
     assert [round(wait / 100) for wait in waits] == [1, 2, 4]
     assert len(news.asked) == 3
@@ -276,7 +276,7 @@ def test_pages_are_read_where_a_feed_has_no_full_text(news: Site, poll: Watch, d
     assert {key.rpartition("/")[2]: " ".join(text.split()) for key, text in stored(database).items()} == {
         "a": f"Title {STORM}",
         "b": TRAMS,
-        "c": "A teaser …",  # its page is gone
+        "c": "A teaser …",  # its page does not exist
     }
     assert news.statuses("/b") == []
     assert poll(address, fetch=True).new == 0
@@ -337,7 +337,7 @@ def test_a_page_that_is_not_to_be_had_now_is_asked_for_again(
     news.put("/a", status=503, headers={"Retry-After": "1"})
     assert poll(address, fetch=True).left == 1
     assert stored(database) == {}
-    assert state(database)["etag"] is None  # the feed is asked for whole again
+    assert state(database)["etag"] is None  # the next request asks for the whole feed
     news.put("/a", page(STORM))
     assert poll(address, fetch=True).new == 1
     assert len(stored(database)) == 1
@@ -445,7 +445,7 @@ def test_ctrl_c_ends_it_after_the_entry_in_hand(news: Site, database: Database, 
     assert running.returncode == 0
     assert out.count('"status": "unique"') == 2
     assert "watch stopped" in err
-    assert "mayor" not in err  # no text of an article in a log
+    assert "mayor" not in err  # logs quote no article
 
 
 def test_the_command_tells_each_verdict_and_fails_if_no_feed_can_be_read(
@@ -463,7 +463,7 @@ def test_the_command_tells_each_verdict_and_fails_if_no_feed_can_be_read(
     assert "2 new" in said.err
     said = dedup("watch", f"{news.address}/gone", "--once")
     assert said.code == 1
-    # Cron, or a person, decides when a command that ends polls again.
+    # A command with --once names no time of the next poll; its caller decides that.
     assert "HTTP 404" in said.err
     assert "polled again" not in said.err
     assert dedup("watch", address, "--every", "2s").code == 2

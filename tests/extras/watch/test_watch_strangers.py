@@ -1,4 +1,4 @@
-"""Feeds of strangers change their own articles only, not articles of another feed, file, table or hook."""
+"""Feeds change only their own articles, never articles of another feed, file, table or hook."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ENTRIES = Path(__file__).parents[3] / "migrations" / "sql" / "entries.sql"
 
 @pytest.fixture
 def sites(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Site, Site]]:
-    """The sites of the Courier and of a stranger, by name."""
+    """The sites of the Courier and of a stranger, with names of hosts."""
     known = socket.getaddrinfo
 
     def resolved(host: Any, *given: Any, **options: Any) -> Any:
@@ -92,7 +92,7 @@ def test_a_stranger_who_takes_the_names_of_others_edits_none_of_their_articles(
     assert {"evil.example" in key.partition("#")[0] for key in after.keys() - before.keys()} == {True}
     assert EVIL in after.values()
 
-    assert poll(address).new == 0  # it is not taken for the stranger's
+    assert poll(address).new == 0  # the story does not count as the stranger's
     courier.put("/feed", feed([item(story, f"{TRAMS} Updated.", story), honest[1]], courier.address))
     assert poll(address).changed == 1
     assert stored(database)[story] == f"{TRAMS} Updated."
@@ -135,7 +135,7 @@ def test_whatever_a_feed_claims_articles_of_others_stay_and_theirs_go_on(
         item(f"{courier.address}/a", KEEPER, f"{courier.address}/a"),
     ]
     address = courier.put("/feed", feed(honest, courier.address))
-    assert poll(address).new == 2  # a hook had the third
+    assert poll(address).new == 2  # a hook had stored the third entry
     before = stored(database)
     names = {"courier": courier.address, "evil": evil.address}
     for guid, link, channel in claims:
@@ -187,7 +187,7 @@ def test_a_guid_that_is_too_long_for_an_id_is_an_entry_like_others(
 def watched_before(
     database: Database, address: str, entries: dict[str, str], edited: Sequence[str] = ()
 ) -> None:
-    """Make it so that a feed was watched up to revision 0019, when an entry was who it said it was."""
+    """Make a feed look as if it was watched up to revision 0019, which trusted the ids that entries claim."""
     with database.transaction() as cursor:
         cursor.execute("INSERT INTO dedup.feed (address) VALUES (%s) ON CONFLICT DO NOTHING", [address])
         for key, text in entries.items():
@@ -226,7 +226,7 @@ def test_a_corpus_that_was_watched_before_gets_no_entry_twice_and_no_stranger_ke
     courier.put("/feed", feed(items, courier.address))
     evil.put("/feed", feed([item(guid, EVIL) for guid in ("w1", "urn:2", "urn:3")]))
     report = poll(address)
-    assert (report.new, report.changed) == (1, 3)  # two feeds had urn:2: whose it is cannot be said
+    assert (report.new, report.changed) == (1, 3)  # urn:2 was in two feeds, so its owner is unknown
     report = poll(hostile)
     assert (report.new, report.changed) == (2, 1)
     found = stored(database)

@@ -1,4 +1,4 @@
-"""An example package that extends dedup; its pyproject.toml names the entry points."""
+"""An example package that extends dedup. Its pyproject.toml names the entry points."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def letters(word: str) -> None:
 
 
 def paragraphs(html: str) -> str:
-    """The text of the paragraphs of a page."""
+    """Return the text of the paragraphs of a page."""
     return "\n".join(re.findall(r"<p>(.*?)</p>", html, re.S))
 
 
@@ -33,7 +33,7 @@ class Telegrams:
         self.bytes_read, self.bytes_total = 0, Path(path).stat().st_size
 
     def records(self, _plan: Plan, _needed: Collection[str], _understood: Understanding) -> Iterator[Record]:
-        """Yield a record, or the reason for its refusal, per line."""
+        """Yield one record per line, or the reason to refuse the line."""
         for number, line in enumerate(self._opened, 1):
             self.bytes_read += len(line)
             name, colon, text = line.decode("utf-8", "replace").partition(":")

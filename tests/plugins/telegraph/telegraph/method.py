@@ -1,4 +1,4 @@
-"""A method for the lab, in a separate module because only the lab has NumPy."""
+"""A method for the lab. Its module is separate, because only the lab needs NumPy."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ class FirstWords(SameKey):
     words: int = 3
 
     def key(self, document: Document) -> tuple[str, ...] | None:
-        """The first words of a text."""
+        """Return the first words of a text."""
         return tuple(document.text.split()[: self.words]) or None
