@@ -32,7 +32,7 @@ TARGETS = {
     "macosx_11_0_x86_64": "x86_64-macos.11.0",
     "macosx_11_0_arm64": "aarch64-macos.11.0",
 }
-"""Name for `zig cc` of each platform, by the platform tag of the wheel."""
+"""Platform tag of a wheel -> name of the same platform for `zig cc`."""
 
 
 class NotCompiledError(Exception):

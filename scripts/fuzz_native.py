@@ -61,7 +61,8 @@ def fuzz(library: Path, seconds: float, seed: int) -> None:
     from dedup.text.damaged import Printer
     from dedup.text.punkt import english
 
-    native.LIBRARY, native.ROOM_BYTES, native.ROOM_KEPT = library, 8, 0  # before tests load the usual library
+    # Set the library before the import below, which would load the usual library.
+    native.LIBRARY, native.ROOM_BYTES, native.ROOM_KEPT = library, 8, 0
     from tests.text.test_native import ASCII, MODEL, PIECES
 
     few = Settings(text_min_words=2, sentence_min_characters=3)

@@ -193,7 +193,7 @@ def main() -> int:
 
 
 def _sets(data: Path, names: Sequence[str]) -> dict[str, tuple[Path, Path]]:
-    """Return the files of articles and truth of each set, by name: sets with silver truth, and the pages."""
+    """Return the files of articles and of truth by set: the sets with silver truth, and the set `PAGES`."""
     silver = [name for name in names if name != PAGES]
     found = silver_sets(data, silver) if silver or not names else {}
     pages = data / f"{PAGES}.jsonl.gz"

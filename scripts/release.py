@@ -163,7 +163,7 @@ def metadata(root: Path = ROOT) -> str:
 
 
 def _refused(file: Path, released: str) -> str:
-    """Return the reason to refuse a file by its name or size, as the index does; "" without one."""
+    """Return the reason for which the package index would refuse a file, or "". Only name and size count."""
     platforms: set[str] = set()
     try:
         if file.suffix == ".whl":

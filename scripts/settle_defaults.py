@@ -73,7 +73,7 @@ def by_articles(limit: int, prints: Prints, _settings: Settings) -> set[int]:
 
 @dataclass(frozen=True)
 class Variant:
-    """A value of a setting that is measured.
+    """A setting, and one value of it to measure.
 
     Attributes:
         changes: settings that differ from the defaults, with their values.

@@ -74,7 +74,7 @@ def sample(file: Path, share: float) -> Iterator[str]:
 
 
 def with_known(model: PunktModel) -> PunktModel:
-    """Return the model with the abbreviations and pairs of this file added."""
+    """Return the model with the abbreviations and the collocations that this script lists."""
     titled = {(title, starter) for title in TITLES for starter in model.sent_starters}
     return replace(
         model,

@@ -17,7 +17,7 @@ SCHEMA = "newsroom"
 NEWS = (
     "id bigint PRIMARY KEY, body text, headline text, day timestamptz, outlet text, lang text, clicks integer"
 )
-"""Columns of a table of articles as newsrooms have it."""
+"""Columns of a newsroom's table of articles."""
 
 COLUMNS = {
     "text": "body",

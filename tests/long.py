@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 RECORD = Path(__file__).with_name("long.json")
 COMPILED = (".pyc", ".so")
 SHARED = "tests"
-"""Name for the files in that folder that are no tests: fixtures, helpers, expected answers."""
+"""Folder whose digest covers only files that are no tests: fixtures, helpers, expected answers."""
 
 
 @cache

@@ -160,7 +160,7 @@ BEHIND_THE_DOOR = (
 
 
 ASKERS = r"cli/|extras/\w+/commands|extras/(serve|browse)/(?!browsing)\w+\.py"
-"""Commands and pages, except the modules with the queries of pages."""
+"""Pattern of the files of commands and of servers, without the files that hold the queries of pages."""
 
 
 @each("name", [name for name in NAMES if re.match(ASKERS, name)])

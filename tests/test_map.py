@@ -35,7 +35,7 @@ def drawn() -> list[list[str]]:
 
 @contextmanager
 def walked() -> Iterator[set[str]]:
-    """Yield a set that collects the files of the package with a called function."""
+    """Yield a set that collects the files of the package in which a function is called."""
     found: set[str] = set()
 
     def called(frame: FrameType, event: str, _: object) -> None:

@@ -38,7 +38,7 @@ MOST_OPENINGS = 0.03
 MOST_ELLIPTIC = 0.005
 MOST_REPEATED_CLASSES = 2
 LEAST_COMMENTS = 0.015
-"""Least share of comments on separate lines in the lines of the core."""
+"""Minimum share of lines in the core that hold only a comment."""
 
 
 def docstrings(source: str) -> Iterator[str]:

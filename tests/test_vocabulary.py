@@ -25,7 +25,7 @@ GONE = {
     "followed": "synced",
     "bulk": "memory",
 }
-"""Words that the code once used for a thing with another name, with the word to use."""
+"""Words that identifiers must not contain any more -> words to use."""
 
 AT_HOME = {
     "cluster": ("cluster", "spark", "exchange", "deduplicator", "cli/main", "lab", "api"),

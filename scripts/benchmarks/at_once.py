@@ -96,8 +96,8 @@ def submit_all(
     *,
     beside_backfill: bool = False,
 ) -> Submitted:
-    """Submit articles to a corpus of waiting articles, with a process for each share, and perhaps a backfill.
-    All processes start at the same instant."""
+    """Store the waiting articles in a fresh corpus; then submit each share in a separate process. A backfill
+    may run beside them. All processes start at the same instant."""
     database = Database(url)
     try:
         fresh_corpus(database)

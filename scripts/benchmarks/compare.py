@@ -42,7 +42,7 @@ TRUTH = "reuters_web_2006_2010.truth_silver.jsonl.gz"
 REPEATS = 2
 
 VERSION = re.compile(r"^(datasketch|datatrove|rensa|text-dedup)==(\S+)", re.MULTILINE)
-"""Lines of the pinned requirements with the compared packages, to read their versions."""
+"""Pattern that finds the compared packages and their versions in the pinned requirements."""
 
 
 def main() -> int:

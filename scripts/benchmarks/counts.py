@@ -45,7 +45,7 @@ ARTICLES, NIGHT, CALLS, WARM = 2_000, 200, 100, 20
 """Numbers: articles of the corpus, articles of the night, measured calls of each kind, calls to warm up."""
 
 PENDING = (1, 1_000)
-"""Numbers of waiting articles of the recorded counts."""
+"""Numbers of waiting articles for which counts.json records counts."""
 
 TOLERANCE = {"round trips": 1.1, "buffers": 1.1, "peak kB": 1.1, "WAL bytes": 1.2}
 """Factor by which each count may exceed the recorded count; the WAL differs by a tenth from run to run."""
@@ -83,8 +83,8 @@ def main() -> int:
 def measure(
     url: str, owner: psycopg.Connection[Any], source: Iterator[Article], articles: int, pending: Sequence[int]
 ) -> Counts:
-    """Return the counts on a fresh corpus of `articles` from `source`. The source must have more articles for
-    the calls."""
+    """Return the counts on a fresh corpus of the first `articles` articles of `source`. The following
+    articles are for a nightly run, and for the measured calls."""
     Deduplicator.initialize(url)
     database = Database(url)
     first = list(islice(source, articles))
@@ -181,7 +181,8 @@ def _cpu_seconds(pid: int) -> float:
 
 
 def _used(owner: psycopg.Connection[Any], dd: Deduplicator) -> tuple[int, int]:
-    """Return the buffers and the bytes of WAL that the server has used so far, with those of `dd`."""
+    """Return the buffers and the bytes of WAL that the server has used so far. First make the session of `dd`
+    report its counts."""
     with dd._database.session() as session:
         session.connection.execute("SELECT pg_stat_force_next_flush()")
     row = owner.execute(
@@ -203,8 +204,8 @@ def exceeding(found: Counts, recorded: Counts) -> list[str]:
 
 
 def changed(some: Sequence[Article], suffix: str, part: int, random: Random) -> Iterator[Article]:
-    """Yield a copy of each article in which every `part`-th sentence is new; if `part` is 1, only the first
-    one."""
+    """Yield a copy of each article with new sentences: every `part`-th sentence or, if `part` is 1, every
+    `SENTENCES`-th, which is one per invented article."""
     for article in some:
         sentences = article.text.split(". ")
         for place in range(0, len(sentences), part if part > 1 else SENTENCES):

@@ -121,7 +121,7 @@ def in_batches(texts: list[str]) -> Steps:
 
 
 def batched(parts: list[bytes]) -> list[list[bytes]]:
-    """Return the texts in batches of about `BATCH_CHARACTERS` bytes."""
+    """Divide encoded texts into batches. A batch ends when it has `BATCH_CHARACTERS` bytes or more."""
     found: list[list[bytes]] = [[]]
     size = 0
     for part in parts:
@@ -184,7 +184,7 @@ def to_nltk(model: PunktModel) -> punkt.PunktParameters:
 
 
 def beside_nltk(texts: list[str]) -> float:
-    """Return how many times as fast as NLTK the split into sentences is, with the same parameters."""
+    """Return the speed of the split into sentences, relative to NLTK with the same parameters."""
     found = [block for text in texts[:500] for block in blocks(text)]
     nltk = punkt.PunktSentenceTokenizer(to_nltk(english()))
     splitter = SentenceSplitter(english())

@@ -44,7 +44,7 @@ from sandbox import DATA
 FILE = "reuters_web_2006_2010.jsonl.gz"
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 NIGHT, HELD, MIXED = 2_000, 500, 600
-"""Numbers of new articles: in a night; submitted one by one at the largest size; in the mixed stream."""
+"""Numbers of new articles: of a nightly run, of single submits at the largest size, of the mixed stream."""
 
 LIMIT_SECONDS = 24 * 3600.0
 TOLD_ARTICLES = 50_000
@@ -57,7 +57,7 @@ MEASURES = {
     "disk": ("disk_mb",),
     "night seconds": ("night", "wall"),
 }
-"""Measures for which an exponent is computed -> keys of the figure in the result of a size."""
+"""Name of a measure that gets an exponent -> keys that lead to its figure in the result of a size."""
 
 
 def main() -> int:

@@ -26,7 +26,7 @@ MOST_CARRIERS = 100
 """Sentences in more articles than this are not counted; without this bound the join does not end."""
 
 SHARED = 0.5
-"""Minimum Jaccard of the sets of sentences of two articles that are reported as a pair."""
+"""Minimum Jaccard of two articles' sentences for which the articles are reported as a pair."""
 
 TRIGRAM_SIMILARITY = 0.6
 """Value of `pg_trgm.similarity_threshold`: minimum share of common trigrams in all trigrams of two texts."""

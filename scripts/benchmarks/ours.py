@@ -154,7 +154,7 @@ def in_turns(url: str, rows: Iterator[dict[str, Any]]) -> Hook:
             def submit(article: Article = article) -> None:
                 deduplicator.submit(article)
 
-            # The bare table has no edits: with a number in its key, each version of an article is a new row.
+            # Add a number to the key, because the bare INSERT cannot replace an earlier version of a row.
             row["source_id"] += f" {turn}"
 
             def insert(row: dict[str, Any] = row) -> None:

@@ -35,14 +35,14 @@ from dedup.db.database import Database
 from dedup.files.readers import read_articles
 from dedup.operation import Operation
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # finds `sandbox` in the parent folder
 from sandbox import DATA, fresh_corpus, store
 
 REWRITES, OTHERS = "ai_rewrites_a", "us_outlets_a"
 RELEASES = "insciout_releases_a"
 EVENTS = Path(__file__).with_name("events.json")
-RUN_WORDS = 10  # Words of an article that stay together in a drawn one
-READ = 20  # Number of articles of an answer that count as found
+RUN_WORDS = 10  # Words per run: an invented article consists of runs of consecutive words from a set
+READ = 20  # Maximum number of articles in an answer; only these articles count as found
 
 Row = dict[str, Any]
 
@@ -131,7 +131,7 @@ def measure_coverage(*, releases: bool) -> None:
                 taken.append(1000 * (time.perf_counter() - started))
                 others = set(event) - {id}
                 of_event.append(len(others & {one.id for one in found}) / len(others))
-                # Precision is counted among as many articles as there are to find.
+                # If n articles are to be found, precision counts only the first n articles of the answer.
                 for one in found[: len(others)]:
                     (right if one.id in others else wrong)[one.relation] += 1
             recalls.append(sum(of_event) / len(of_event))

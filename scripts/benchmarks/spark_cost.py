@@ -79,8 +79,8 @@ def main() -> int:
 
 
 def markdown(sizes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a table of each size: the costs of each step per article, and the exponent of time from size to
-    size."""
+    """Yield the lines of a table: the costs per article of each step, side by side for all sizes. With
+    several sizes, the exponents of growth follow."""
     heads = [f"{size['articles']:,}: {head}" for size in sizes for head in ("s", *MEASURES.values())]
     yield f"| step | {' | '.join(heads)} |"
     yield f"|---|{'---:|' * len(heads)}"

@@ -48,7 +48,8 @@ LENGTHS = {"whole articles": None, "200 characters each": 200}
 """Maximum characters of the inserted articles; None: whole. Triggers slow short articles relatively more."""
 
 LEAST_RATE, MOST_TIMES = 0.8, 1.2
-"""Promised ratios to a table without triggers: minimum rate of inserts, maximum time of unmapped UPDATEs."""
+"""Promised ratios of a table with triggers to one without: minimum rate of inserts, and maximum time of an
+UPDATE of an unmapped column."""
 
 TABLES = ("plain", "attached")
 COLUMNS = "id, body, headline, day"
@@ -59,7 +60,7 @@ FROM_CLIENT = (
 BY_CLIENTS = f"INSERT INTO {{}} ({COLUMNS}) VALUES (%s, %s, %s, %s)"
 
 OFF = ("autovacuum", "full_page_writes")
-"""Settings that are off for counts. Copies of pages in the WAL depend on the times of checkpoints."""
+"""Settings that are off for counts: vacuums, and copies of whole pages in the WAL, come at varying times."""
 
 COUNTS = {"WAL bytes per row": "wal", "buffers per row": "buffers", "calls": "calls"}
 """Columns of the table, and attributes of `Cost`."""
@@ -81,7 +82,8 @@ class Write:
     single: bool = False
 
 
-# In this order: the second write fills the table for all later writes.
+# The order matters: both tables are empty before the first two writes, and the second write fills them for
+# all later writes.
 WRITES = (
     Write(f"INSERT, {ROWS:,} rows from a client", FROM_CLIENT, filled=False),
     Write(f"INSERT … SELECT, {ROWS:,} rows", "INSERT INTO {} SELECT * FROM source", filled=False),
@@ -104,7 +106,7 @@ class Cost:
 
     seconds: list[float] = field(default_factory=list)
     wal: float = 0.0
-    buffers: float | None = None  # PostgreSQL 14 reports them only later
+    buffers: float | None = None  # None on PostgreSQL 14, which reports buffers too late
     calls: float = 0.0
 
 
@@ -177,7 +179,7 @@ def measure(
 
 
 def prepare(connection: psycopg.Connection[Any], dd: Deduplicator, given: list[Any]) -> None:
-    """Create both tables and a table with the rows, and attach one of them."""
+    """Create both tables, and the table `source`, which gets the rows; attach the table `attached`."""
     columns = "(id bigint PRIMARY KEY, body text, headline text, day timestamptz, clicks integer DEFAULT 0)"
     for name in ("source", *TABLES):
         connection.execute(f"CREATE TABLE {name} {columns}".encode())

@@ -122,7 +122,8 @@ class Public:
         if made not in ("transacted", "_threaded"):
             return member
         assert value
-        # Resolve the name in the module, because a method may have the name of the module that it calls.
+        # Look up `first` in the module, not in the class: a method may have the same name as the module whose
+        # function it calls.
         first, _, rest = str(value.arguments[0]).partition(".")
         work = self.resolve(f"{member.module.resolve(first)}.{rest}".rstrip("."))
         assert work

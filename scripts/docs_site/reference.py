@@ -28,7 +28,7 @@ CODE = re.compile(r"(?:\A|(?<=\n\n))((?:    .*\n|\n(?=    ))+)")
 NAMED = re.compile(r"(?<!`)`([A-Za-z_][\w.]*)`(?!`)|\b([A-Z]\w+Error)\b")
 
 Lists = dict[str, dict[str, str]]
-"""Lists of a docstring by title: a text for each name, or for several names together."""
+"""Title of a list in a docstring -> name, or several names with commas -> description."""
 
 
 def sections(found: griffe.Object | None) -> tuple[str, Lists]:
@@ -54,7 +54,7 @@ def joined(parts: Iterable[str]) -> str:
 
 
 def fenced(found: re.Match[str]) -> str:
-    """Return an indented block of code as a block with its language."""
+    """Return an indented block of code as a fenced block, which names the language."""
     code = cleandoc("\n" + found[1])
     kind = "pycon" if code.startswith(">>>") else "python"
     try:

@@ -27,7 +27,7 @@ _Value = TypeVar("_Value")
 
 
 def far(first: int, count: int) -> list[int]:
-    """Return the numbers of sentences that no other article has."""
+    """Return the codes of `count` sentences that no other article has."""
     return list(window(100 + first, count, ring=1_000_000))
 
 

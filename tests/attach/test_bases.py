@@ -143,8 +143,8 @@ EACH = [step for place, change in enumerate(CHANGES) for step in ((change, 1 + p
 
 
 def run(database: Database, owner: Owner, step: tuple[str, int, int]) -> None:
-    """Run a statement, or settle and check the articles. A statement with the numbers 5 and 5 is rolled
-    back."""
+    """Take a step of a history: run a statement, or settle and check the articles. A statement whose numbers
+    are both 5 is rolled back."""
     if step == SETTLE:
         settle(database)
         assert stored(owner) == read(owner, *READ)

@@ -233,7 +233,7 @@ CREATED = (
     "CREATE TABLE p2 PARTITION OF news FOR VALUES FROM (100) TO (200)"
 )
 SETTLE = ""
-"""Sign for a backfill in a list of statements."""
+"""Entry of a list of statements that stands for a backfill."""
 
 PARTITIONS: dict[str, list[str]] = {
     "attached with rows": [
@@ -767,8 +767,8 @@ def test_a_worker_settles_the_rest_and_says_what_drifted(
 def test_rows_of_a_drifted_table_that_wait_for_their_first_mark_hold_nobody_up(
     database: Database, owner: Owner
 ) -> None:
-    """Texts change after they were noted. Their notes wait until the table is mapped again, and delay
-    nothing."""
+    """The owner renames a mapped column and edits a text. The recorded edit waits until the table is mapped
+    again, and all other articles are settled."""
     news(owner)
     put(owner, 1, window(0, 6), 0)
     put(owner, 2, window(3, 6), 1)

@@ -324,7 +324,7 @@ class Builder(Errand):
             table.lost.add("text")
 
     def replace_key(self, table: Table) -> None:
-        if table.partitions is not None:  # the partitions depend on the key
+        if table.partitions is not None:  # the table is partitioned by its key
             return
         old, new = table.key, self.name("k")
         with self.connection.transaction():

@@ -83,7 +83,8 @@ def boilerplate() -> Corpus:
 
 
 def twice() -> Corpus:
-    """Make two sentences: one of ten stories in two papers each is not common, one of eleven stories is."""
+    """Make two bylines: one in ten stories of two papers each, which is not common; and one in eleven such
+    stories, which is common."""
     found = []
     for stories, byline in ((10, 9_600), (11, 9_700)):
         for i in range(stories):
@@ -101,7 +102,7 @@ def templates() -> Corpus:
 
 
 def families() -> Corpus:
-    """Make pages from two templates: each is similar to most others of its template, and many equally so."""
+    """Make pages from two templates. Most pairs of a template are similar, many with the same score."""
     rng = random.Random(4)
     found = []
     for i in range(120):

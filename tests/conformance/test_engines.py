@@ -55,7 +55,8 @@ class Engine(Protocol):
 
 
 class OneAtATime:
-    """The hook takes articles in a random order between two halves of the pins, then a backfill runs."""
+    """Half of the pins are stored, the hook takes articles in a random order, the other pins are stored, and
+    a backfill runs."""
 
     def __init__(self, seed: int) -> None:
         self.name, self._seed = f"one at a time, order {seed}", seed
@@ -72,7 +73,7 @@ class OneAtATime:
 
 
 class AsyncHook:
-    """The asyncio hook takes several articles at once, between two halves of the pins."""
+    """The asyncio hook takes several articles at once; half of the pins are stored before, half after it."""
 
     name = "async hook"
 

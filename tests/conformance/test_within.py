@@ -28,7 +28,7 @@ ENGINES: list[Engine] = [OneAtATime(1), Batches(3), NightByNight(), InMemory("in
 
 
 def within(corpus: Corpus) -> Corpus:
-    """Return a corpus with all articles and pinned pairs of the given corpus, once for each scope."""
+    """Return a corpus that has the articles and pinned pairs of the given corpus once in each scope."""
     return Corpus(
         [
             replace(one, source_id=f"{scope}/{one.source_id}", scope=scope)

@@ -54,7 +54,7 @@ def filled(database: Database) -> Database:
 
 
 def test_a_mark_given_with_an_insert_is_ignored(filled: Database) -> None:
-    """The forged mark comes as in a restore of data alone: its article has a pending mark already."""
+    """The forged mark is inserted as by a restore of data alone: the article has a pending mark already."""
     with psycopg.connect(filled.url) as connection:
         connection.execute(
             "INSERT INTO dedup.article (source_id, published_at, text, revision)"
@@ -150,9 +150,9 @@ def test_no_function_is_for_everyone_and_each_pins_its_search_path(database: Dat
     assert len(rows) > 15
     for name, public, definer, trigger, parsed, config in rows:
         assert not public, name
-        # These functions run with the owner's rights. A backfill need not own the tables that it swaps or
-        # reindexes. For articles that it names, it may do at once what the trigger of an edit does for one
-        # article. The text of an attached article is read with the rights of the table's owner.
+        # These functions run with the owner's rights. The first two let a backfill swap and reindex tables
+        # that it does not own. `articles_edited` does for many articles what the trigger of an edit does for
+        # one. `attached_text` reads a text with the rights of the attached table's owner.
         named = ("publish_bulk", "compact_index", "articles_edited", "attached_text")
         lent = trigger or name in named
         assert lent or not definer, f"{name}: only triggers lend the owner's rights"

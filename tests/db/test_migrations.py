@@ -72,7 +72,8 @@ REWRITE = "DEDUP_REWRITE_SCHEMA=1 .venv/bin/python -m pytest tests/db/test_migra
 
 def test_the_schema_is_the_one_described(fresh: Database) -> None:
     """migrations/schema.sql describes a new schema; corpora are compared with it, and repaired by it."""
-    migrate.upgrade(fresh)  # without a repair: an old description would turn the new schema into the old one
+    # Upgrade without a repair: a repair by the old schema.sql would undo the newest migration.
+    migrate.upgrade(fresh)
     with fresh.transaction() as cursor:
         found = objects.describe(cursor)
     if os.environ.get("DEDUP_REWRITE_SCHEMA"):
@@ -229,7 +230,7 @@ def test_revisions_are_names_whose_order_the_files_say(
 
 def test_a_schema_newer_than_the_program_is_refused(fresh: Database) -> None:
     opening.initialize(fresh)
-    for later in ("9999", "0017b"):  # both are unknown, even if the text sorts before a known revision
+    for later in ("9999", "0017b"):  # unknown revisions; the second one sorts before known ones
         with fresh.transaction() as cursor:
             cursor.execute("UPDATE dedup.alembic_version SET version_num = %s", [later])
         for step in (opening.prepare, opening.initialize):

@@ -82,7 +82,7 @@ def doors(both: tuple[Database, Database], stack: ExitStack, **given: Any) -> li
 
 
 def family(count: int, step: int = 1) -> list[Any]:
-    """Make articles: neighbours are duplicates, and the next ones are similar."""
+    """Make articles. If `step` is 1, each is a duplicate of the next one, and similar to the one after it."""
     return [article(f"a{i}", [*window(step * i, 6), code(99)], i) for i in range(count)]
 
 

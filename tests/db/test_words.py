@@ -1,8 +1,7 @@
-"""A counter can read no word of a text, by any table, view, function or command; analyst and reader can.
+"""The role `counter` can read no word of a text; the roles `analyst` and `reader` can.
 
 Every sentence of the corpus holds a word that occurs nowhere else. The tests search for this word in
-everything
-that a role may read.
+everything that a role may read, by any table, view, function or command.
 """
 
 from __future__ import annotations

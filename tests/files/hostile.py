@@ -336,7 +336,7 @@ def long_titles(maker: Maker) -> Case:
 
 
 def packed_bomb(maker: Maker) -> Case:
-    """Make a line that is unpacked to up to 6 GB."""
+    """Make a packed line that has up to 6 GB when unpacked."""
     before, after = maker.few(), maker.few()
     member = gzip.compress(b"x" * (64 * MIB), 9)
     content = gzip.compress(jsonl(before) + b'{"id": "x", "text": "')

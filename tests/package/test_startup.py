@@ -1,4 +1,4 @@
-"""`import dedup` and `--help` load no database, questions no NumPy, and submits only what they need."""
+"""`import dedup` and `--help` load no database, questions no NumPy; a submit loads only what it needs."""
 
 from __future__ import annotations
 

@@ -311,12 +311,13 @@ def test_containment_is_no_part_of_the_score() -> None:
 def test_beyond_a_ratio_containment_by_signature_needs_sentences(
     shared: int, fewer: int, containment: float
 ) -> None:
-    """If one text is far longer, it needs 0.3 of the sentences of the shorter one: 3 of 10, not 2 of 7."""
+    """If one text is far longer, containment counts only if the texts share 0.3 of the sentences of the
+    shorter one: 3 of 10 suffice, 2 of 7 do not."""
     pair = agreeing(52, shared=shared, fewer=fewer, more=50, buckets=(2,), shingles=(100, 500))
     assert score(*pair, RULES).containment == containment
 
 
-# Tests of pairs that are far apart in time, and of furniture.
+# Tests of pairs that are far apart in time, and of pairs that share only common sentences.
 
 
 @pytest.mark.parametrize(

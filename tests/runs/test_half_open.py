@@ -29,7 +29,7 @@ from tests.settling.test_daemon import process, query, working
 pytestmark = pytest.mark.timeout(120)
 
 BOUND = ASK_SECONDS + DOUBT_SECONDS
-"""Most seconds that a statement may hang on a silent connection while new connections work."""
+"""Maximum seconds for which a statement may hang on a silent connection while new connections work."""
 
 SLACK = 4.0
 """Seconds that a busy machine may add to a bound."""

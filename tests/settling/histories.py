@@ -106,8 +106,8 @@ class Theme:
 THEMES = {
     # Windows of 6 sentences are duplicates at distance 1, similar at 2 and 3, and unrelated at 4 and 5.
     "chains": Theme(starts=6, lengths=(6,), edited=0.05, calm=True),
-    # Most pairs are similar, and far more than are stored. Windows of different lengths have different
-    # scores.
+    # Most pairs are similar, and only a few similar pairs per article are stored. Windows of different
+    # lengths have different scores.
     "families": Theme(
         starts=9, lengths=(5, 6, 7, 8), similar_pairs=(1, 1, 2), edited=0.15, dates=6, pair_pins=1, calm=True
     ),
@@ -318,7 +318,8 @@ class History:
             assert not self._overlooked(given.source_id), "a copy must not be marked as an original"
 
     def _overlooked(self, source_id: str) -> list[str]:
-        """Return earlier articles of equal content that may be canonical, unless a pin relates the pair."""
+        """Return the earlier articles of equal content that may be canonical, without articles that a pin
+        relates to the given one."""
         with self.database.transaction() as cursor:
             settings = rulebooks.load_settings(cursor)
             rows = cursor.execute(

@@ -385,7 +385,8 @@ def test_newcomers_in_any_order_are_right(database: Database, minutes: tuple[int
 
 
 def test_a_newcomer_is_settled_under_the_settings_of_all_settling(database: Database) -> None:
-    """The database makes these settings for a new article in the same call; otherwise the program does."""
+    """The call that settles a new article in the database sets the same session settings as a program that
+    takes the settle lock."""
     with deduplicator(database) as dd:
         dd.submit(article("first", window(0, 6), 0))
     given = article("second", window(6, 6), 1)
@@ -473,7 +474,7 @@ def test_a_duplicate_is_stored_if_nothing_has_changed(database: Database, meanwh
         assert len(asked) == 2
         assert (told is not None) == (meanwhile == "nothing")
         assert bool(_stored(database, "copy")) == (meanwhile in ("nothing", "the same article is stored"))
-        # Only settling may make a sentence common, so the marks cannot be right here.
+        # The test made a sentence common, which only settling may do: the marks need not be right.
         if meanwhile == "a sentence becomes common":
             return
         again = dd.submit(given)

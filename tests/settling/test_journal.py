@@ -65,7 +65,7 @@ def test_whatever_happens_a_replica_equals_the_table(database: Database) -> None
     assert default is not None
     with journal(database):
         run_state_machine_as_test(
-            # The documentation of Hypothesis allows a function.
+            # By its documentation, Hypothesis also takes a function; its types are narrower.
             lambda: HeardMachine(database),  # type: ignore[arg-type]
             settings=settings(max_examples=default.max_examples // 8),
         )

@@ -34,7 +34,8 @@ ROWS = 600
 """Maximum number of rows that may be fetched for an article, which has about 10 relatives and 36 keys."""
 
 SHARED = 10
-"""Extra fingerprints that each look-up of all keys may fetch, because keys are stored with fewer bits."""
+"""Number of needless fingerprints that a look-up of all keys may fetch: keys are stored with fewer bits, so
+different keys may look equal."""
 
 FILL = """
     SET LOCAL dedup.settling = 'on';

@@ -766,7 +766,7 @@ def test_a_lost_rule_is_noticed(
 
 
 def test_every_rule_is_where_it_is_taken_out(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every mutant finds the code that it replaces, even if only the torture tests run the mutant."""
+    """The code that a mutant replaces exists, also for mutants that only the torture tests run."""
     for mutant in MUTANTS:
         with monkeypatch.context() as patched:
             take_out(mutant, database, patched)

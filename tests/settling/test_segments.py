@@ -210,7 +210,7 @@ def test_a_merge_reads_in_proportion_to_what_it_merges(
         counted.append({name: int(count) for name, count in cursor.execute(query).fetchall()})
 
     monkeypatch.setattr(key_segments, "remove", remove)
-    monkeypatch.setattr(segments, "MERGED_SIZE", 2)  # less than the ratio of the loads to the later batches
+    monkeypatch.setattr(segments, "MERGED_SIZE", 2)  # merges of small batches leave large loads alone
     monkeypatch.setattr(segments, "SORTED_ENTRIES", 1_000_000)  # a large load is one segment of each kind
     reads = []
     for first, last in ((0, 100), (100, 1_000)):

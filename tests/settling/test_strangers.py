@@ -26,8 +26,8 @@ from tests.conftest import empty
 
 KEY = "6bd0a35f1ae24c5d9d0c83b45a7f2e11"
 HASHER = Hasher()
-POSITIONS = 192  # 192 of 256: enough for a signature Jaccard of 0.75, and for every bucket
-CANDIDATES = 150_000  # words to choose from; the best of so many wins against an article of 1,000 shingles
+POSITIONS = 192  # forged values in a signature of 256: the Jaccard is 0.75, all buckets are equal
+CANDIDATES = 150_000  # shingles to try: the lowest hash of so many is below the hashes of 1,000 others
 
 
 def smallest(items: list[str]) -> list[str]:
@@ -115,8 +115,8 @@ def test_a_thief_without_the_sense_of_an_article_takes_its_place_only_without_a_
 NOW = datetime.now(UTC)
 STORY = corpora.text(corpora.window(0, 6))
 CLAIMS = [
-    datetime(1, 1, 1, tzinfo=UTC),  # the first day of .NET
-    datetime(1601, 1, 1, tzinfo=UTC),  # the first day of Windows
+    datetime(1, 1, 1, tzinfo=UTC),  # the zero of times in .NET
+    datetime(1601, 1, 1, tzinfo=UTC),  # the zero of times in Windows
     NOW + timedelta(hours=48),
     datetime(9999, 12, 31, tzinfo=UTC),
 ]

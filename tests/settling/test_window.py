@@ -94,7 +94,7 @@ def test_a_story_that_spans_the_horizon_goes_on_inside_with_its_earliest_copy(pr
 
 
 def test_the_mark_of_an_article_that_leaves_is_the_one_of_all_that_was_there(database: Database) -> None:
-    """Articles since the last backfill are settled before the horizon moves."""
+    """Articles that were stored since the last backfill are settled before the horizon moves."""
     load(database, *spanning())
     report = prune(database, 3)
     assert report.archived == 2

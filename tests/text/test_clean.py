@@ -161,8 +161,8 @@ def test_headings_before_one_line_break_are_blocks_at_any_width_that_leaves_room
     lines = [edged(line, chooser) if edges else line for line in text.split("\n")]
     if between == "\n\n":
         assert blocks(line_end.join(lines)) == expected
-    # With single line breaks, a heading follows the full stop of the paragraph before: it is a sentence,
-    # though it may not be a block.
+    # With single line breaks, a heading may be in one block with the paragraph before it. This paragraph ends
+    # with a full stop, so the heading is a separate sentence.
     made = fingerprinter()
     found = [sentence for sentence, _ in made.sentences(line_end.join(lines))]
     assert found == expected

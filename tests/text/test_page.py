@@ -86,7 +86,7 @@ def test_what_unicode_calls_punctuation_may_end_a_heading(mark: str) -> None:
 
 
 def test_marks_are_cut_before_the_text_is_composed() -> None:
-    # If runs were cut after composing, the accent would be inside the letter, and one more dot would stay.
+    # If the text were composed first, the accent would be part of the letter, and one more dot would stay.
     assert blocks("e\u0301" + "\u0323" * (MAX_MARKS + 5)) == [
         unicodedata.normalize("NFC", "e\u0301" + "\u0323" * (MAX_MARKS - 1))
     ]

@@ -310,7 +310,7 @@ def test_pairs_share_a_bucket_as_often_as_the_formula_says() -> None:
             keys = [set(buckets(minhash(hashes_of(items), 64), BANDS, ROWS, PLAIN)) for items in (a, b)]
             hits += not keys[0].isdisjoint(keys[1])
         expected = 1 - (1 - exact**ROWS) ** BANDS
-        # Allow four standard errors, and 0.01 because a function may not be min-wise on such small sets.
+        # Allow four standard errors, and 0.01 more: the functions are not exactly min-wise on small sets.
         slack = 4 * math.sqrt(expected * (1 - expected) / trials) + 0.01
         assert abs(hits / trials - expected) <= slack
 

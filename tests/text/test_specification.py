@@ -178,7 +178,8 @@ def test_the_page_has_every_field_of_the_file() -> None:
 
 @pytest.fixture(scope="module")
 def plain(server: Server) -> Iterator[psycopg.Connection[Any]]:
-    """Yield a database with only `specification.sql` and tables of Unicode and of the file's numbers."""
+    """Yield a database that holds only `specification.sql`; its tables hold properties of characters, and
+    numbers from the file of known answers."""
     given = set(unicodedata.normalize("NFKC", json.dumps([*VECTORS.values()], ensure_ascii=False) + "\n"))
     characters = given | set("".join(given).casefold())
     with psycopg.connect(server.create("dedup_specification"), autocommit=True) as connection:

@@ -46,7 +46,7 @@ def said(database: Database, view: str) -> dict[str, object]:
 
 
 TOLD = re.compile(r"First in this corpus:|after the first [0-9]|\+[0-9]|\bEarlier\b|first [A-Z][a-z]+, last")
-"""Words of pages for a direction or a delay of copying."""
+"""Pattern of the words in which pages say which article came first, or how much later another one came."""
 
 UNKNOWN = {
     "neither": (None, None),

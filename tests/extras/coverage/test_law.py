@@ -190,7 +190,7 @@ def test_origins_are_those_of_the_oracle_and_never_more_for_a_copy(
     there, before = dd.origins(chosen), corpus.count(chosen)
     families = {row.family: row.name for row in known.values() if row.family}
     for number, (kind, name) in enumerate(sorted(told(there), key=str), start=TEXTS):
-        if kind == "agency" and name:  # a reprint that credits an agency of the found origins
+        if kind == "agency" and name:  # add an article that credits this agency
             chosen |= {corpus.add(Printed(number, "Reprinter", name, 51))}
         # First add a text by an outlet of this family, then a text by an outlet that joins the family.
         elif kind == "family" and name:

@@ -89,7 +89,7 @@ def test_articles_are_chosen_by_what_is_asked(dd: Deduplicator, database: Databa
     assert dd.origins(publication="Herald").articles == 3
     assert dd.origins(credit="AP").articles == 2
     assert dd.origins(language="de").articles == 0
-    assert dd.origins(first=DAY, last=START.date()).articles == 8  # an undated article is of no day
+    assert dd.origins(first=DAY, last=START.date()).articles == 8  # an undated article belongs to no day
     assert dd.origins(first=date(2100, 1, 1)).articles == 0
     assert dd.origins(last=date.max).articles == 9
     assert dd.origins(["own", "undated"], first=DAY).articles == 1

@@ -28,7 +28,7 @@ from tests.loops import each
 from tests.test_architecture import loaded_by
 
 ROWS = [{"id": f"a{n}", "text": "Words. " * 9, "date": f"{n % 12 + 1}/{n % 28 + 1}/2024"} for n in range(700)]
-MANY = 20  # times that the server repeats LINES before it drops the connection
+MANY = 20  # the server sends LINES this many times, then drops the connection
 LINES = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
 
 

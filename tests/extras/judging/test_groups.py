@@ -1,4 +1,4 @@
-"""Quality of groups: measures equal values computed in the tests, their definitions, or a library."""
+"""Quality of groups: each measure equals a value worked out by hand, its definition, or another library."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def test_estimates_by_hand() -> None:
     duplicate = np.array([True, False, False, True, True, True])
     assert design.weights().tolist() == [25, 25, 25, 25, 5, 5]
     weights = design.weights()[np.newaxis]
-    # Right: 25 + 5 pairs. Found: 25 + 25 + 5. Duplicates: 25 + 25 + 5 + 5.
+    # Sums of weights: found duplicates 25 + 5, found pairs 25 + 25 + 5, duplicates 25 + 25 + 5 + 5.
     precision, recall, f1 = measures(weights, found, duplicate)
     assert (precision.tolist(), recall.tolist(), f1.tolist()) == ([30 / 55], [30 / 60], [60 / 115])
     both = np.stack([found, duplicate])

@@ -253,7 +253,7 @@ def test_common_subsequence(a: str, b: str) -> None:
 def test_minhash_finds_what_its_bands_promise() -> None:
     # 1 - (1 - s^r)^b: of pairs of Jaccard 0.58, 0.38 and 0.1, 32 bands of 4 find 98 %, 49 % and 0.3 %.
     random = np.random.default_rng(7)
-    texts, shared = [], {0.58: 220, 0.38: 165, 0.1: 55}  # of 300 words each, s = k / (600 - k)
+    texts, shared = [], {0.58: 220, 0.38: 165, 0.1: 55}  # two texts of 300 words share k: s = k / (600 - k)
     for count in shared.values():
         for _ in range(60):
             pool = [f"w{n}" for n in random.choice(10**9, 600 - count, replace=False)]
@@ -293,7 +293,8 @@ def test_weighted_sentences_by_hand() -> None:
     shared, rare = "The mayor of Ostmark opened the bridge.", "Nobody was hurt when it rained."
     other = "Trains will run again next week."
     texts = [f"{shared} {rare}", f"{shared} {other}", other]
-    # Words: 7 with 1 name in the last 6, and 6 without names. (n + 1) / df is 4/2, 4/1 and 4/2.
+    # `shared` has 7 words, and 1 name among the last 6; the others have 6 words and no name. (n + 1) / df is
+    # 4/2 for `shared`, 4/1 for `rare` and 4/2 for `other`.
     of_shared = np.log(4 / 2) * 7**0.5 * (1 + 1 / 6)
     of_rare, of_other = np.log(4) * 6**0.5, np.log(4 / 2) * 6**0.5
     score = scores(WeightedSentences(), texts)

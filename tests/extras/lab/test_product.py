@@ -54,7 +54,8 @@ def test_briefs_are_told_apart_by_their_titles() -> None:
 
 
 def test_groups_are_stories_by_the_order_of_the_marks() -> None:
-    # Neighbours are duplicates (5/7), but the first and last are not, so the earliest article decides.
+    # Text 1 is a duplicate of texts 0 and 2 (5 of 7 sentences). These two are not duplicates of each other.
+    # So the stories depend on the dates.
     chain = [corpora.text(corpora.window(start, 6, ring=100)) for start in range(3)]
     settings = Settings(duplicate_signature_jaccard=1)
     for days, expected in (((0, 1, 2), [0, 0, 2]), ((1, 0, 2), [1, 1, 1]), ((2, 1, 0), [0, 2, 2])):

@@ -150,7 +150,7 @@ class State:
     edges: dict[NodePair, Related] = field(default_factory=dict)
 
     def settle(self, node: int, canonical: bool, number: int) -> None:
-        """Decide a node in a round."""
+        """Record that a node was decided in round `number`, and whether it is canonical."""
         self.undecided.remove(node)
         self.decided_in[node], self.canonical[node] = number, canonical
 
@@ -209,12 +209,13 @@ def star_meetings(given: Groups, newly: Set[int], last: Mapping[int, int], state
 
 
 def star_later(c: int, x: int, state: State) -> bool:
-    """STAR 1: return whether x is later than c and was never eligible; x may be decided."""
+    """STAR, first case: return whether x is later than c and never became eligible, decided or not."""
     return x > c and x not in state.eligible_in
 
 
 def star_earlier(c: int, x: int, last: int, state: State) -> bool:
-    """STAR 2: return whether x is earlier than c, was out before c was eligible, and has a member after c."""
+    """STAR, second case: return whether x is earlier than c, has a member later than c, and was decided as
+    not canonical before c became eligible."""
     return x < c < last and not state.canonical.get(x, True) and state.decided_in[x] < state.eligible_in[c]
 
 
@@ -247,7 +248,7 @@ def peel(
         canonical: whether a decided node is canonical.
     """
     found: dict[int, bool] = {}
-    for b in sorted(waiting):  # ordered, so every decidable node before b is decided
+    for b in sorted(waiting):  # in order, because a decision depends on earlier nodes
         earlier = {canonical.get(a, found.get(a)) for a in duplicates.get(b, ())}
         if True in earlier:
             found[b] = False

@@ -23,7 +23,8 @@ def test_spark_gives_the_oracles_answer(spark: Any, tmp_path: Path, name: str) -
     settings = Settings().with_values(given.settings)
     pins = {sentence_hash(code): common for code, common in given.sentences.items()}
     corpus = Abstract(entries(given.articles, settings), dict(said(given.pairs)), pins)
-    # Half of the corpora get small heads, so that they need several rounds, but not dozens.
+    # Half of the corpora are settled with a small head: a round compares few nodes per key. These corpora
+    # need several rounds, but not dozens.
     window = max(2, len(corpus.entries) // 8)
     small = {} if sum(map(ord, name)) % 2 else {"head_minimum": window, "budget": 0}
     found = answer(settle(spark, tmp_path / "work", corpus, settings, **small))

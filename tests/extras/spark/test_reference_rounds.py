@@ -90,13 +90,13 @@ def drawn_articles(rng: random.Random, size: int) -> list[Subject]:
 
 
 def drawn(seed: int) -> RoundsCase:
-    """Return a random case: few articles, and an engine with a small head."""
+    """Return a random case: few articles, and an engine that compares few nodes per key in a round."""
     rng = random.Random(seed)
     size = rng.choice((3, 5, 7, 8, 9, 9))
     subjects = drawn_articles(rng, size)
     pins = {}
     for _ in range(rng.choice((0, 0, 1, 3))):
-        a, b = rng.sample(range(size + 1), 2)  # one name is of no article
+        a, b = rng.sample(range(size + 1), 2)  # number `size` belongs to no article
         pins[frozenset((a, b))] = rng.choice(tuple(Relation))
     sentences = {rng.randrange(1, 10): rng.random() < 0.5 for _ in range(rng.choice((0, 0, 0, 2)))}
     parts = rng.choice(((0,), (0,), tuple(range(10)), tuple(rng.choices((0, 1), k=10))))
@@ -265,7 +265,7 @@ def test_a_chain_that_needs_many_rounds_ends() -> None:
     found, _ = check(RoundsCase(subjects, settings, options=Options(1, 0)))
     assert 30 < len(found.rounds) <= 90
     assert all(r.head == 1 and r.eligible for r in found.rounds)
-    # The whole chain is inside the head, so one round decides the chain, however long it is.
+    # With the default options the head holds all nodes of each key: one round decides a chain of any length.
     found, _ = check(RoundsCase(subjects, settings))
     assert len(found.rounds) == 1
 

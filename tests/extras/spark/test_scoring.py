@@ -23,7 +23,7 @@ from dedup.extras.spark.scoring import related  # noqa: E402
 
 
 def profile(made: Fingerprint) -> Profile:
-    """Return an article with some common sentences, and for some articles a day of publication."""
+    """Return the profile of an article. Some sentences are common; some articles have a publication date."""
     common = {sentence for sentence in made.sentence_hashes if sentence % 5 == 0}
     return Profile.of(made, common, made.content_hash % 3 * 4 * DAY)
 
@@ -50,7 +50,7 @@ def batch(pairs: list[tuple[int, Fingerprint, Fingerprint, Relation | None]]) ->
 
 
 def texts_of(settings: Settings) -> list[Fingerprint]:
-    """Return invented fingerprints. With prints, they come from misread stories and short texts."""
+    """Return invented fingerprints. If the settings have prints, the texts are misread stories or short."""
     if not settings.prints:
         return [
             e.made
