@@ -52,8 +52,8 @@ KEEPALIVE = {
 # After this time a second connection asks the server whether it still works on the statement. TCP cannot
 # tell: a proxy or a firewall may accept every byte and forward none. Nearly all statements end sooner.
 ASK_SECONDS = 3.0
-ASK_AGAIN_SECONDS = 30.0  # Time between questions whether a statement still runs; each costs the server 5 ms
-DOUBT_SECONDS = 2.0  # Time until the server is asked again if it said no: the result may still come
+ASK_AGAIN_SECONDS = 30.0  # Time between two questions; each question costs the server 5 ms
+DOUBT_SECONDS = 2.0  # Time until a second question after the answer no: the result may still come
 ASKING_SECONDS = 5.0  # Maximum time to connect, and to get the answer; no answer counts as no
 CANCEL_SECONDS = 2.0  # Maximum time to cancel a statement on Ctrl-C, or when a worker stops (within 10 s)
 
@@ -182,7 +182,7 @@ class Connection(psycopg.Connection[Any]):
         connection.isolation_level = IsolationLevel.READ_COMMITTED
         arrays.register(connection)
         row = connection.execute("SELECT pg_backend_pid()").fetchone()
-        # A pooler gives its clients an invented process id, so the two ids differ.
+        # A pooler tells its clients an invented process id, which differs from the id that the server gives.
         connection.pooled = row is None or row[0] != connection.info.backend_pid
         if connection.pooled:
             connection.prepare_threshold = None  # the next server connection lacks prepared statements
@@ -257,7 +257,7 @@ class Session:
         connection = self.connection
         patience = connection.patience
         working = (self.timeouts.statement if seconds is None else seconds) + GRACE_SECONDS
-        connection.patience = min(patience, working)  # enough for BEGIN, which is quick
+        connection.patience = min(patience, working)  # enough, since BEGIN is quick
         try:
             self._set_timeouts(seconds)
             with connection.transaction(), connection.cursor(binary=True) as cursor:
@@ -293,7 +293,7 @@ class Session:
             self._set_timeouts(seconds)
             with connection.cursor(binary=True) as cursor:
                 if connection.pooled:
-                    with connection.pipeline():  # sends both statements as one transaction
+                    with connection.pipeline():  # a pipeline sends both statements as one transaction
                         connection.execute(set_values(limits(self.timeouts, seconds), local=True))
                         cursor.execute(statement, values)
                 else:

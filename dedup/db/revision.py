@@ -62,7 +62,7 @@ def refuse_unknown(found: str | None, database: Database) -> None:
     """Raise SchemaError for a schema that is newer than this program, or from before the first release."""
     if found is None or found in revisions():
         return
-    # An unknown revision is of a later program: revisions are names, and have no order of their own.
+    # Revisions are names without an order, so an unknown revision must be that of a later program.
     if found not in BEFORE_RELEASE:
         raise SchemaError(
             f"{database.location} has the schema of a newer dedup ({found}); upgrade this program"
@@ -87,7 +87,7 @@ def head() -> str:
 
 
 def revisions() -> list[str]:
-    """Return the revisions that this program knows, the oldest first: each migration names the one before."""
+    """Return the revisions that this program knows, the oldest first: a migration names its predecessor."""
     return list(_chain(folder() / "versions"))
 
 

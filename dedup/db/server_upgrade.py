@@ -163,7 +163,7 @@ def _make(new: Path, old: Path, *, checksums: bool) -> None:
     new.mkdir(mode=0o700)
     if user := postgres.server_user(old):
         os.chown(new, *user)
-    more = "--data-checksums" if checksums else "--no-data-checksums"  # pg_upgrade needs the same in both
+    more = "--data-checksums" if checksums else "--no-data-checksums"  # for pg_upgrade, equal in both folders
     postgres.run(new, "initdb", *embedded.INITDB, more, timeout=embedded.INITDB_SECONDS)
 
 
