@@ -30,10 +30,10 @@ class LoadCounts:
     new: int = 0
     changed: int = 0
     same: int = 0
-    superseded: int = 0  # a later article of the batch has the same source_id
+    superseded: int = 0  # replaced by a later article of the batch with the same source_id
     new_ids: list[int] = field(default_factory=list, compare=False)
-    known_ids: list[int] = field(default_factory=list, compare=False)  # changed or unchanged articles
-    edited_ids: list[int] = field(default_factory=list, compare=False)  # changed, with a new revision
+    known_ids: list[int] = field(default_factory=list, compare=False)  # ids of articles stored before
+    edited_ids: list[int] = field(default_factory=list, compare=False)  # ids of changed articles
 
 
 def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:

@@ -17,7 +17,8 @@ FROM ${incoming} ORDER BY source_id
 ON CONFLICT (source_id) DO NOTHING RETURNING id
 
 -- name: stored
--- Return the stored articles among the incoming articles, and whether these change them. A null field changes nothing.
+-- Return the incoming articles that are stored already, and whether they change the stored ones. A null field changes
+-- nothing.
 SELECT a.id, a.revision,
        i.text IS NOT NULL AND i.text IS DISTINCT FROM a.text
        OR i.title IS NOT NULL AND i.title IS DISTINCT FROM a.title

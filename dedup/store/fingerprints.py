@@ -59,7 +59,7 @@ def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[tuple[Tex
 
     `too_long`: maximum characters of a text; if a text is longer, return only its length.
     """
-    from dedup.base.html import MAX_HTML_CHARACTERS  # imported here, since hooks do not need it
+    from dedup.base.html import MAX_HTML_CHARACTERS  # imported late: hooks do not need it
 
     ids, revisions = _columns(chunk)
     prefer_indexes(cursor)
@@ -80,7 +80,7 @@ def _columns(chunk: Chunk) -> tuple[Bigints, Bigints]:
 
 
 def count(cursor: Cursor, what: Literal["known", "unfingerprinted", "unsettled"]) -> int:
-    """Estimate the fingerprints if `what` is "known"; else count unfingerprinted or unsettled articles."""
+    """Count unfingerprinted or unsettled articles, or estimate the number of fingerprints ("known")."""
     return int(one_row(cursor, _sql(_COUNTS[what]))[0])
 
 
@@ -123,8 +123,8 @@ def _insert(cursor: Cursor, made: Sequence[tuple[Fingerprinted, Fingerprint]]) -
 class StoredBatch:
     """The n fingerprints that a transaction stored."""
 
-    ids: Bigints  # of the articles, shape (n,)
-    revisions: Bigints  # shape (n,)
+    ids: Bigints  # ids of the articles, shape (n,)
+    revisions: Bigints  # revisions of the texts, shape (n,)
     made: Fingerprints  # all fingerprints of the batch, stored or not
     chosen: Flags  # true for the n fingerprints of `made` that were stored
 

@@ -29,8 +29,8 @@ from dedup.store.articles import LoadCounts
 
 _sql = Statements("store/load")
 
-BATCH_ARTICLES = 500  # Maximum number per transaction
-BATCH_BYTES = 4_000_000  # Maximum per transaction, unless one article is larger. Postgres accepts 1 GB
+BATCH_ARTICLES = 500  # Maximum articles per transaction
+BATCH_BYTES = 4_000_000  # Maximum bytes per transaction, unless one article is larger. Postgres accepts 1 GB
 
 PREVIEWED_ARTICLES = 3
 
@@ -129,7 +129,7 @@ def _store_each(
     while True:
         try:
             article = next(found, None)
-        except Exception:  # raised by reading, not by the database
+        except Exception:  # `found` raised it, not the database
             batch.store()
             raise
         if article is None:

@@ -62,10 +62,10 @@ class StoredMarks(Columns):
 
     id: Bigints
     takes_part: Flags
-    status: Codes  # index in `STATUSES`
-    duplicate_of: Bigints  # an id, or 0
-    score: Shares  # -1 for no score
-    reason: Codes  # index in `rules.pairs.RULES`, or NO_RULE
+    status: Codes  # status as index in `STATUSES`
+    duplicate_of: Bigints  # id of the original, or 0
+    score: Shares  # score, or -1
+    reason: Codes  # reason as index in `rules.pairs.RULES`, or NO_RULE
 
 
 def begin(cursor: Cursor, run: int, *, loading: bool) -> None:
@@ -111,7 +111,7 @@ def count_waiting(cursor: Cursor) -> int:
 
 
 def flag_waiting(cursor: Cursor, ids: Bigints) -> Bigints:
-    """Correct canonical flags of new fingerprints by inverting them; return ids with a new fingerprint."""
+    """Invert the canonical flags of the new fingerprints of `ids`; return the ids that have one."""
     return bigints(one_column(cursor, _sql("flag_waiting"), {"ids": ids}))
 
 

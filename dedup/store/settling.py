@@ -43,7 +43,7 @@ class FingerprintRow:
     settled: bool
     pinned: bool  # the article is in a pinned pair
     content_hash: int
-    published: int  # see `marks.published_second`
+    published: int  # seconds, from `marks.published_second`
     sentence_count: int
     sentence_hashes: Bigints
     signature: Signature
@@ -148,8 +148,8 @@ class PairRows(Columns):
 
     article_id: Bigints
     other_id: Bigints
-    duplicate: Flags  # true: duplicate; false: similar
-    rule: Codes  # index in `rules.pairs.RULES`
+    duplicate: Flags  # true for the relation duplicate; false for similar
+    rule: Codes  # rule as index in `rules.pairs.RULES`
     score: Shares
     sentence_jaccard: Shares
     signature_jaccard: Shares

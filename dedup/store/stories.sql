@@ -2,10 +2,10 @@
 
 -- name: largest
 -- Return the stories with the most copies.
-WITH most AS MATERIALIZED (  -- ties are included; below, their source_ids decide
+WITH most AS MATERIALIZED (  -- with all ties: source_ids decide below
     SELECT duplicate_of AS id, count(*) AS copies FROM dedup.article_mark WHERE duplicate_of IS NOT NULL
     GROUP BY duplicate_of ORDER BY count(*) DESC FETCH FIRST %(limit)s ROWS WITH TIES
-), top AS MATERIALIZED (  -- so that only copies of these stories are read
+), top AS MATERIALIZED (  -- only the copies of these stories are read
     SELECT most.id, c.source_id, most.copies, c.first_at
     -- OFFSET 0 forces index lookups, even with outdated statistics.
     FROM most CROSS JOIN LATERAL (
@@ -38,7 +38,7 @@ WITH original AS (
     SELECT coalesce(k.duplicate_of, k.id) AS id
     FROM (SELECT id FROM dedup.mark WHERE source_id = %(source_id)s OFFSET 0) AS asked
     CROSS JOIN LATERAL (SELECT id, duplicate_of FROM dedup.article_mark WHERE id = asked.id OFFSET 0) AS k
-), about AS MATERIALIZED (  -- read once, not for every article
+), about AS MATERIALIZED (  -- read once for the story, not for every article
     SELECT o.kind, o.name, (SELECT source_id FROM dedup.mark WHERE id = r.latest_id) AS latest,
            (SELECT source_id FROM dedup.mark WHERE id = r.fullest_id) AS fullest
     FROM original

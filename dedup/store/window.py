@@ -62,13 +62,13 @@ def note_divided(cursor: Cursor, divided: str | None) -> None:
 
 def find_newest(cursor: Cursor, settings: Settings) -> datetime | None:
     """Return the time of the newest settled article, at most the present time; None if none is settled."""
-    # Otherwise one article with a wrong date in the future would cause all other articles to be archived.
+    # Without this limit, one article with a wrong date in the future would archive all other articles.
     row = cursor.execute(_sql("newest"), order_parameters(settings)).fetchone()
     return None if row is None or row[1] else row[0]
 
 
 def find_newest_of_all(cursor: Cursor, settings: Settings) -> datetime | None:
-    """Return the newest time of all articles that have not failed, at most now; this reads every row."""
+    """Return the time of the newest article that has not failed, at most now; this reads every row."""
     row = cursor.execute(_sql("newest_of_all"), order_parameters(settings)).fetchone()
     return None if row is None else row[0]
 
@@ -136,6 +136,6 @@ def archive(cursor: Cursor, settings: Settings, ids: Collection[int]) -> set[int
 def bring_back(cursor: Cursor, ids: Collection[int]) -> int:
     """Unarchive articles, and make them stale or pending; return how many. Needs the settle lock."""
     back = one_column(cursor, _sql("bring_back"), {"ids": bigints(ids)})
-    # Remove all pairs, because some are with articles that stay archived. Settling makes the others again.
+    # Remove all pairs, because some are with articles that stay archived. Settling restores the rest.
     articles.remove_pairs(cursor, back)
     return len(back)

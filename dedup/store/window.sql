@@ -2,7 +2,7 @@
 
 -- name: archive_articles
 -- Archive articles, and keep their marks. But duplicates of an original inside the window become failed, because that
--- original may still change. Pending articles become failed, too. The parameter `never` is the reason of both.
+-- original may still change. Pending articles become failed, too. Both get the reason in the parameter `never`.
 UPDATE dedup.article_mark a
 SET archived = true, stale = false, takes_part = false, limit_fired = NULL,
     status = CASE WHEN kept.mark THEN a.status ELSE 'failed' END,
