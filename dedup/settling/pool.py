@@ -54,7 +54,7 @@ class StoredPart:
     """Result for the articles of a chunk, after it was stored."""
 
     articles: Chunk
-    failed: dict[int, str] = field(default_factory=dict)  # reason by article id
+    failed: dict[int, str] = field(default_factory=dict)  # failed articles: reason by id
     gone: list[int] = field(default_factory=list)  # ids of texts that changed, were deleted or wait no longer
     stored: StoredBatch | None = None
 

@@ -25,7 +25,7 @@ from dedup.db.database import Cursor, Database, run_locked
 from dedup.store import rulebooks, window
 from dedup.store.rulebooks import Rulebook
 
-ARTICLES_PER_TRANSACTION = 500  # One transaction holds the settle lock for about a tenth of a second
+ARTICLES_PER_TRANSACTION = 500  # Maximum, so that a transaction holds the settle lock for 0.1 s
 DAY = timedelta(days=1)
 
 _Work = Callable[[Settings, Sequence[int], Cursor], int]
@@ -114,7 +114,7 @@ def _find_goal(cursor: Cursor) -> datetime | None:
         wanted.append(find_horizon(cursor, settings, settings.keep_days))
     goal = max((found for found in wanted if found is not None), default=None)
     if goal is None or state.horizon is None or state.wanted is not None:
-        return goal  # it may equal the present horizon: the move then only removes the request
+        return goal  # if it equals the present horizon, the move only removes the request
     return goal if goal > state.horizon else None
 
 

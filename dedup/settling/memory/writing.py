@@ -84,7 +84,7 @@ class Chunk:
 
     number: int
     places: Bigints  # articles whose mark or canonical flag is written, in canonical order
-    closed: Bigints  # articles that an earlier chunk left stale, and that this chunk settles
+    closed: Bigints  # articles that an earlier chunk left stale and this chunk settles
     dropped: Bigints  # stored pairs to delete, as indexes into `Plan._old`
     loses: Bigints  # stored pairs whose later article is no longer the best match of the earlier one
     pairs: Bigints  # pairs to write, as indexes into `Decisions.pairs`
