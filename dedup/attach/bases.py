@@ -38,7 +38,7 @@ class BaseState:
     columns: Mapping[str, Sequence[Any]]  # number, type, and generation expression or None, by column name
     triggers: int  # how many triggers note changes
     off: int  # how many of these triggers are switched off
-    digest: str  # changes if rows may have changed unnoticed
+    digest: str  # digest that changes if rows may have changed unnoticed
 
 
 def states(cursor: Cursor, attachment: Attachment) -> list[BaseState]:
@@ -57,7 +57,7 @@ def owners(cursor: Cursor, attachment: Attachment) -> set[str | None]:
 
 
 def columns_read(cursor: Cursor, oid: int) -> dict[int, set[str] | None]:
-    """Return the columns that a view reads, by the oids of their tables. None: it uses rows as a whole."""
+    """Return the columns that a view reads, by the oids of their tables. None: all of a row is used."""
     found: dict[int, set[str] | None] = {}
     for table, column in cursor.execute(_sql("columns_read"), {"oid": oid}).fetchall():
         known = found.setdefault(table, set())
@@ -198,7 +198,7 @@ class _Finding:
     def _tell_by_references(self) -> None:
         waiting = list(self._references)
         while waiting:
-            # All references to a referrer come before its own, since each is another way to rows of the view.
+            # Take all references to a table before the table's own: each is another way to rows of the view.
             last = {item.table.oid: item for item in waiting}
             ready = [
                 item for item in waiting if last.get(item.referrer.oid, item) is item and self._above(item)
@@ -332,7 +332,7 @@ class _Place:
 
     cursor: Cursor
     place: tuple[str, str]
-    now: Mapping[str, str]  # present names of columns
+    now: Mapping[str, str]  # present names of its columns
     present: set[str]
 
     def has(self, columns: Sequence[str]) -> bool:

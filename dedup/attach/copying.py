@@ -38,9 +38,9 @@ COLUMNS = (
     *("status", "original", "score", "kept", "changed_at"),
 )
 
-OWNER_SECONDS = 30.0  # Maximum per statement in an owner's session, because dedup's transaction waits
+OWNER_SECONDS = 30.0  # Maximum time of a statement in an owner's session: dedup's transaction waits
 PAGE = 1_000  # Maximum number of rows read by one statement
-KEPT_BYTES = 8_000_000  # Approximate maximum of copied rows in memory; then they are stored
+KEPT_BYTES = 8_000_000  # Approximate maximum bytes of copied rows in memory before they are stored
 NO_FUNCTION = "^$"  # Pattern that matches no function name
 
 

@@ -37,7 +37,7 @@ class TableMapping:
     name: str | None = None  # name of the attachment; None: the name of the table
     where: str | None = None  # SQL condition for the rows that are articles; None: all rows
     mark_columns: bool = False
-    triggers: bool | None = None  # None: make triggers if the relation can have them
+    triggers: bool | None = None  # whether to make triggers; None: yes if possible
     html: bool | None = None  # whether bodies are HTML; None: refuse the table if they look like HTML
     changed: str | None = None  # column with the time of a row's last change, if there is one
     every: int | None = None  # minutes between searches; 0: never search; None: EVERY_MINUTES for views

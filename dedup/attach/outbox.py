@@ -147,7 +147,7 @@ def _titles(
 class Differing:
     """Result for one page: the rows that differ from their articles, or the articles that have no row."""
 
-    rows: list[tuple[str, str]]  # source_ids, each with the difference in words
+    rows: list[tuple[str, str]]  # source_ids of the rows or articles, each with the difference in words
     last: str | None  # source_id of the last row, after which the next page begins; None after the last page
     at: str | None = None  # time of change of the row `last`
     latest: str | None = None  # latest time of change on the page
