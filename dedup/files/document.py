@@ -114,7 +114,7 @@ def read_values(source: LineSource, path: Path | None) -> Iterator[tuple[int, by
                 found, before = found or inside, b""
                 continue
         before = b""
-        if len(around) < 2:  # a top-level value ends, which should have held the list
+        if len(around) < 2:  # the end of a top-level value that should have held the list
             if not found:
                 number += 1
                 yield number, None
@@ -141,7 +141,7 @@ def _split_at_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]
         at, rest = 0, b""
         while at < len(piece):
             reached = (to_quote if in_text else to_bracket)(piece, at)
-            assert reached is not None  # both patterns also match the empty string
+            assert reached is not None  # an empty match: both patterns allow it
             end = reached.end()
             mark = piece[end : end + 1]
             if mark == b'"':
@@ -164,7 +164,7 @@ def _is_unfinished(line: bytes) -> bool:
         json.loads(text, strict=False)
     except json.JSONDecodeError as error:
         return error.pos >= len(text)
-    except (ValueError, RecursionError):  # such as a line that is not UTF-8
+    except (ValueError, RecursionError):  # for example, the line is not UTF-8
         pass
     return False
 

@@ -32,7 +32,7 @@ class PluginSource(Protocol):
     suffixes: tuple[str, ...]  # file suffixes that the class reads, such as `(".wire",)`
     file: str  # name of the file in messages
     bytes_read: int
-    bytes_total: int | None  # None if the size is unknown
+    bytes_total: int | None  # size in bytes; None if unknown
     truncated: bool  # whether the end of the file is missing
 
     def records(self, plan: Plan, needed: Collection[str], understood: Understanding) -> Iterator[Record]:

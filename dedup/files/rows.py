@@ -60,7 +60,7 @@ class DictSource:
     truncated = False
 
     def __init__(self, rows: Iterable[object], max_row_bytes: int) -> None:
-        self.bytes_read = 0  # estimated: characters of all texts
+        self.bytes_read = 0  # an estimate: number of characters of all texts
         self._rows, self._most = rows, max_row_bytes
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import date, time
 from typing import Any
 
-_to_reader = os.fdopen(1, "wb", closefd=False)  # pipe to `excel.py`
+_to_reader = os.fdopen(1, "wb", closefd=False)  # the pipe to `excel.py`
 
 
 def main() -> None:
