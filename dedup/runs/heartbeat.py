@@ -22,7 +22,7 @@ from dedup.runs.runs import Owner, Run, RunCounts
 
 BEAT_SECONDS = 5.0
 COMPUTING = 0.1  # Share of a core above which a process counts as computing; waiting threads use about 0.01
-GRACE_SECONDS = 1.0  # Wait for another run to end, since the server notices a killed process late
+GRACE_SECONDS = 1.0  # Maximum wait for another run to end: the server notices a killed process late
 
 
 class Heartbeat:

@@ -92,7 +92,7 @@ class RunCounts:
     fingerprinted: int
     settled: int
     failed: int
-    seconds: Mapping[str, float]  # duration by stage
+    seconds: Mapping[str, float]  # seconds by stage
 
 
 @dataclass(frozen=True, slots=True)
