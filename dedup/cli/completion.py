@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from typer import Argument
 
-VARIABLE = "_DEDUP_COMPLETE"  # Set by the script when you press Tab, for example to `complete_bash`
+VARIABLE = "_DEDUP_COMPLETE"  # The shell's script sets this variable, for example to `complete_bash`
 
 
 def completion(

@@ -21,7 +21,7 @@ from dedup.cli.shared import METRICS_PACKAGES, JsonOption, corpus, counted, need
 if TYPE_CHECKING:
     from dedup.api import alarms
 else:
-    alarms = Later("dedup.api.alarms")  # Help must not wait for the database's modules
+    alarms = Later("dedup.api.alarms")  # Imported late: `--help` needs no database
 
 CheckOption = Annotated[
     bool, Option("--check", help="Check the corpus, with the output and exit codes of a Nagios plugin.")
