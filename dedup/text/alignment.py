@@ -72,7 +72,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class AlignedRow:
-    """A passage of the first text and its version in the second text; None if a text has no version."""
+    """A passage of the first text and its version in the second text; None for a missing passage."""
 
     a: Passage | None
     b: Passage | None
@@ -209,7 +209,7 @@ def _pairs(a: list[_Sentence], b: list[_Sentence]) -> list[_Places]:
 def _equal(
     a: list[tuple[str, ...]], b: list[tuple[str, ...]]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return all pairs of equal sentences, and a list of only the pairs with the same order in both texts."""
+    """Return all pairs of equal sentences, and separately the pairs in the same order in both texts."""
     numbers: dict[tuple[str, ...], int] = {}
     rows = [[numbers.setdefault(key, len(numbers)) for key in side] for side in (a, b)]
     anchors = [
@@ -290,7 +290,7 @@ def _likeness(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 def _in_order(pairs: list[_Places], a: list[_Sentence]) -> list[_Places]:
-    """Choose pairs whose order is the same in both texts, with the most words; `pairs` is sorted by `a`."""
+    """Choose pairs in the same order in both texts that have the most words; `pairs` is sorted by `a`."""
     ranks = {start: n for n, start in enumerate(sorted(pair[1].start for pair in pairs), 1)}
     # A Fenwick tree finds the chain of pairs with the most words in O(log n), so all pairs take O(n log n).
     best = [(0, -1)] * (len(pairs) + 1)

@@ -65,7 +65,7 @@ def differences(a: str, b: str) -> tuple[Segments, Segments]:
 
 
 def word_list(text: str, *, letters: bool = False) -> Iterator[Word]:
-    """Yield the words or letters of a text; joined, they are the text. Punctuation joins the last word."""
+    """Yield the words or letters of a text, with all spaces; punctuation is part of the word before."""
     held: Word | None = None
     for piece in (_LETTER if letters else _WORD).findall(text):
         word = Word(piece, " ".join(words(piece)))
@@ -95,7 +95,7 @@ def compared(a: Sequence[Word], b: Sequence[Word]) -> tuple[Segments, Segments]:
     one, other = normal(a), normal(b)
     if one == other:
         return whole(a, Kind.SAME), whole(b, Kind.SAME)
-    # Fix the order, so that compared(a, b) and compared(b, a) choose the same of several longest alignments.
+    # Fix the order: of several longest alignments, compared(a, b) and compared(b, a) must choose the same.
     runs = shared_runs(a, b) if one <= other else [(j, i, length) for i, j, length in shared_runs(b, a)]
     kinds = [Kind.SAME] * len(a), [Kind.SAME] * len(b)
     i = j = 0

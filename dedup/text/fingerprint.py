@@ -185,7 +185,7 @@ class Fingerprinter:
             return self._gathered(whole, count, reasons)
 
     def _gathered(self, given: list[_Text], count: int, reasons: dict[int, str]) -> Fingerprints:
-        """Return the fingerprints of `count` texts: texts in `given` are hashed, others get their reason."""
+        """Return fingerprints of `count` texts: hash the texts in `given`; give all others their reason."""
         by_kernel: dict[NativeKernel | None, list[_Text]] = {}
         for one in given:
             by_kernel.setdefault(one.kernel, []).append(one)

@@ -120,7 +120,7 @@ def mixed(hashes: Hashes) -> Hashes:
 
 
 def signed(value: int) -> int:
-    """Return the signed 64-bit integer with the same bits as an unsigned one."""
+    """Convert an unsigned 64-bit integer to the signed integer with the same bits."""
     return value - (1 << 64) if value >> 63 else value
 
 

@@ -288,7 +288,7 @@ class _Desk:
         return pages
 
     def make_room(self, size: int) -> None:
-        # Free the old memory first, so that both never exist together.
+        # Free the old memory before the new memory is taken: together they could be too much.
         self._room = _NONE
         self._room = np.empty(-(-size // 8), np.int64)
         self.call.room, self.call.room_size = self._room.ctypes.data, self._room.nbytes

@@ -15,7 +15,7 @@ from dedup.text import clean, normalize, sentences
 CODES = 0x110000  # The number of code points
 
 _PAGE, _SIGMA = 128, "\u03a3"
-# No character from this code point on decomposes or combines; a test checks all these characters.
+# From this code point on, no character decomposes or combines, as a test checks.
 _DECOMPOSED = 0x30000
 _MANY, _IN_WORD = 1 << 31, 1 << 30
 

@@ -25,7 +25,7 @@ IDEOGRAPHS = (
 SENTENCE_ENDS = (
     "\u0964\u0965\u06d4\u061f\u1362\u1367\u1368\u3002\uff01\uff1f\uff61\u104b\u17d4\u0589\u0f0d\u2cf9"
 )
-# Quotes and brackets that close: after the end of a sentence they belong to that sentence.
+# Closing quotes and brackets: after the end of a sentence they are part of the sentence.
 CLOSERS = (
     "\"')]}\u00bb\u2019\u201d\u203a"
     "\u3009\u300b\u300d\u300f\u3011\u3015\u3017\u3019\u301b\u301e\u301f\uff02\uff07\uff09\uff3d\uff5d\uff63"
