@@ -113,7 +113,7 @@ class PairArrays(Columns):
         return code(self.later, self.earlier)
 
     def united(self, others: PairArrays) -> tuple[PairArrays, Flags]:
-        """Return the union of these pairs and `others`, and for each pair whether it is in `others`."""
+        """Return the union of these pairs and `others`, and a flag for each pair: True if in `others`."""
         if not len(others):
             return self, np.zeros(len(self), np.bool_)
         own, wanted = self.codes(), others.codes()
@@ -182,8 +182,8 @@ class ComparedArrays:
     def __init__(self, profiles: Profiles, settings: Settings, inside: Flags, at_once: int) -> None:
         self._profiles, self._settings, self._at_once = profiles, settings, at_once
         self._size, self._first = len(inside), int(np.count_nonzero(~inside))
-        # Number the articles outside, then those inside, each in canonical order: so an article has to be
-        # compared only with smaller numbers.
+        # Number first the articles outside, then the articles inside, each group in canonical order. So an
+        # article is compared only with smaller numbers.
         self.place = np.argsort(inside, kind="stable").astype(np.int32)
         self.number = np.empty(self._size, np.int32)
         self.number[self.place] = np.arange(self._size, dtype=np.int32)
@@ -342,7 +342,7 @@ class _Decider:
     def _find_duplicates(self, start: int, duplicates: PairArrays) -> None:
         """Clear the flag `canonical` of each article that duplicates an earlier original."""
         canonical, number = self._canonical, self._comparison.number
-        # Ignore pairs whose later article is outside (numbered below `start`), since it keeps its mark.
+        # Ignore pairs whose later article is outside (numbered below `start`) and so keeps its mark.
         duplicates = duplicates[number[duplicates.later] >= start]
         here = number[duplicates.earlier] >= start
         canonical[duplicates.later[~here]] = False

@@ -141,7 +141,7 @@ def relate(a: Profile, b: Profile, settings: Settings, pin: Relation | None = No
 
 
 def relate_scored(scores: Scores, settings: Settings, pin: Relation | None = None) -> Related | None:
-    """Return the relation of a pair, given its scores; see `relate`."""
+    """Return the relation of a pair with these scores; see `relate`."""
     if pin is not None:
         return None if pin is Relation.UNRELATED else Related(pin, Rule.PINNED, scores)
     if rule := _duplicate_by(scores, settings):
