@@ -164,7 +164,7 @@ def storable(text: str) -> str:
 
 
 def short_text(name: str, value: str) -> str:
-    """Return the value of a field as `storable` leaves it. Raises InputError: too long, or not a string."""
+    """Return a field's value, made storable. Raises InputError: the value is too long, or not a string."""
     if not isinstance(value, str):
         raise InputError(f"{name} must be a string, not {type(value).__name__}")
     # A shortcut: a load checks millions of values, and nearly all are short ASCII.

@@ -54,7 +54,7 @@ log = logging.getLogger("dedup.config")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A value that the operator chose. `source`: the option, the variable, or the key and the file."""
+    """A value that the operator chose. `source`: its option or variable, or its key with the file."""
 
     value: Any
     source: str

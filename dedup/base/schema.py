@@ -72,7 +72,7 @@ def outer(schema: str) -> str:
 
 def migration_lock(schema: str) -> int:
     """Return the key of the advisory lock that lets only one upgrade of a corpus run at a time."""
-    # The key has only seven bytes, so that it is below the maximum of a signed bigint.
+    # Use only seven bytes: a key of eight bytes could exceed the maximum of a signed bigint.
     plain = b"dedup+m"
     if schema != DEFAULT:
         plain = blake2b(plain + schema.encode(), digest_size=len(plain)).digest()

@@ -220,7 +220,7 @@ class Settings:
             for item in fields(self)
             if item.metadata["kind"] == kind
             and item.name != "default_language"
-            # Leave this setting out while it is off, so that older corpora keep their fingerprint versions.
+            # While this setting is off, leave it out: corpora made before the setting keep their hash.
             and (item.name != "damaged_print" or self.prints)
         ]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()

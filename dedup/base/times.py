@@ -57,7 +57,7 @@ def from_microseconds(count: int) -> datetime:
 
 
 def range_of_days(first: date | None, last: date | None) -> tuple[datetime, datetime]:
-    """Return the first moment of a range of days (UTC) and the first moment after it; None: no bound.
+    """Return the first moment of a range of days (UTC), and the first moment after the range; None: no bound.
 
     Raises InputError: the range ends before it begins.
     """

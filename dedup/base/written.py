@@ -207,7 +207,7 @@ def _one(meanings: dict[str, int], languages: Collection[str] | None) -> int:
 
 
 Names = tuple[dict[str, dict[str, int]], frozenset[str]]
-"""Month name -> language -> number of the month; and the words that may appear beside the name."""
+"""Numbers of months by month name and language, and the words that may appear beside the name."""
 
 
 @cache
