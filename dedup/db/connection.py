@@ -37,7 +37,7 @@ ROW_SECONDS = 0.1
 NEGLIGIBLE_SECONDS = 0.05  # A shorter wait for the settle lock is not deducted from the statement timeout
 FRESH_SECONDS = 1.0  # A connection is checked before use only if it was idle for longer
 
-# The server counts as lost if it has not answered this long after its own timeout.
+# Time after the server's own timeout. A server that has not answered by then counts as lost.
 GRACE_SECONDS = 5.0
 
 # Parameters of libpq: a connection is given up 30 s (30,000 ms) after the last answer of the server. This
@@ -50,14 +50,14 @@ KEEPALIVE = {
 }
 
 # After this time a second connection asks the server whether it still works on the statement. TCP cannot
-# tell: a proxy or a firewall may accept every byte and forward none. Nearly all statements end sooner.
+# tell: a proxy or a firewall may accept every byte and forward none. Few statements take so long.
 ASK_SECONDS = 3.0
-ASK_AGAIN_SECONDS = 30.0  # Time between two questions; each question costs the server 5 ms
+ASK_AGAIN_SECONDS = 30.0  # Time between two such questions; each costs the server 5 ms
 DOUBT_SECONDS = 2.0  # Time until a second question after the answer no: the result may still come
 ASKING_SECONDS = 5.0  # Maximum time to connect, and to get the answer; no answer counts as no
 CANCEL_SECONDS = 2.0  # Maximum time to cancel a statement on Ctrl-C, or when a worker stops (within 10 s)
 
-# Batch sizes adapt so that a settling transaction takes this time, because scrapers may have to wait for it.
+# Target time of a settling transaction, for which scrapers may have to wait; batch sizes adapt to this time.
 HELD_SECONDS = 0.4
 _served: dict[int, float] = {}  # Monotonic time when the server last ran a thread's statement, by thread id
 
@@ -104,7 +104,7 @@ class Connection(psycopg.Connection[Any]):
             return super().wait(self._watched(gen), interval, limit)
         except psycopg.OperationalError as error:
             if error.sqlstate is None and timeout is None and time.monotonic() >= deadline:
-                # The state of the connection is unknown, so nobody may use it again.
+                # Close the connection, since its state is unknown.
                 self.pgconn.finish()
                 raise psycopg.OperationalError(f"the server gave no answer for {limit:.0f} s") from None
             raise

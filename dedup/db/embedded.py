@@ -140,7 +140,7 @@ def start(home: Path | None = None) -> str:
 
 
 def stop(home: Path | None = None) -> bool:
-    """Stop the server; return whether it ran. Raises EmbeddedServerError: it cannot be stopped."""
+    """Stop the server; return whether it ran. Raises EmbeddedServerError: the server does not stop."""
     with _plain_errors("stop", home) as data:
         server = _postmaster(data)
         if server is None or not server.alive():
@@ -209,7 +209,7 @@ def _lock(data: Path) -> Iterator[None]:
     import fcntl
 
     path, deadline = data.with_name("postgres.lock"), time.monotonic() + LOCK_SECONDS
-    # Mode 0600, since anyone who can open the file can lock it. The kernel unlocks it when the holder ends.
+    # Mode 0600: whoever can open the file could lock it. The kernel unlocks it when the holder ends.
     with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600)) as file:
         while time.monotonic() < deadline:
             with suppress(BlockingIOError):
@@ -252,7 +252,7 @@ def _ensure_data(data: Path) -> None:
         raise _not_ours(major)
     for left_over in data.parent.glob("postgres.new-*"):  # a killed command left this folder
         shutil.rmtree(left_over, ignore_errors=True)
-    # The folder is made beside its final path, then renamed: a kill leaves no incomplete folder at that path.
+    # Make the folder beside its final path, then rename it: a kill leaves nothing incomplete at that path.
     new = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=data.parent))
     try:
         postgres.run(new, "initdb", *INITDB, timeout=INITDB_SECONDS)

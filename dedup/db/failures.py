@@ -32,7 +32,7 @@ _Value = TypeVar("_Value")
 
 
 def retry(work: Callable[[], _Value], seconds: float = 0) -> _Value:
-    """Run work that begins transactions; repeat the work for `seconds` while other transactions block it."""
+    """Run work in transactions; if other transactions block the work, repeat it for up to `seconds`."""
     attempt, deadline = 0, time.monotonic() + seconds
     while True:
         attempt += 1

@@ -93,7 +93,7 @@ def revisions() -> list[str]:
 
 @cache
 def _chain(versions: Path) -> tuple[str, ...]:
-    # Alembic gives the same order, but importing it and every migration takes long, and each program asks.
+    # Alembic could tell the order, but importing Alembic and all migrations takes long at each start.
     after: dict[str, str] = {}
     for path in versions.glob("[!_.]*.py"):
         own, before = (found[1] for found in sorted(_LINK.findall(path.read_text("utf-8"))))

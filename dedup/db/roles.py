@@ -137,7 +137,7 @@ def advice(cursor: Cursor, task: str, allowed: Sequence[Role], dedup: str) -> st
 
 
 def _kinds(settles: bool, stores: bool, reads: bool, sees_texts: bool, sees: bool) -> list[Role]:
-    """Return the kinds of a role, by its rights; a kind that another includes is left out."""
+    """Return the kinds of a role, by its rights; leave out kinds that another of its kinds includes."""
     has: dict[Role, bool] = {
         "worker": settles,
         "reader": reads and not settles,
