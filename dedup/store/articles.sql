@@ -68,7 +68,7 @@ FROM dedup.article a CROSS JOIN LATERAL (SELECT ${text} AS text OFFSET 0) AS b
 WHERE a.id = ANY (%(ids)s) AND (a.text_hash IS NULL OR a.text_hash = sha256(convert_to(b.text, 'UTF8')))
 
 -- name: partners
--- Return articles that form a stored pair with one of these articles. OFFSET 0 forces index lookups: it keeps the
+-- Return articles that are in a stored pair with an article of `ids`. OFFSET 0 forces index lookups: it keeps the
 -- planner from joining whole tables, which outdated statistics might make it do.
 SELECT DISTINCT m.id
 FROM unnest(%(source_ids)s::text[]) AS given (source_id)
@@ -85,7 +85,7 @@ CROSS JOIN LATERAL (
 UPDATE dedup.article_mark SET limit_fired = %(limit)s WHERE id = ANY (%(ids)s) AND (status = 'pending' OR stale)
 
 -- name: withdraw
--- Exclude articles from comparisons until they are settled again. Marks that depend on these articles become stale.
+-- Exclude articles from comparisons until the articles are settled again. Marks that depend on them become stale.
 SELECT dedup.withdraw(%(ids)s::bigint[])
 
 -- name: remove_pairs

@@ -92,7 +92,7 @@ def store(cursor: Cursor, results: Sequence[Fingerprinted]) -> None:
     # Under the lock nobody edits or deletes these articles, or changes the settings of the fingerprints.
     cursor.execute(_sql("note_unread"), {"ids": bigints([result.article_id for result in results])})
     made = [(r, r.fingerprint) for r in results if r.fingerprint is not None]
-    # An outdated fingerprint of an article prevents the insert. If so, remove it, and insert again.
+    # An outdated fingerprint prevents the insert of a new one: remove the outdated one, and insert again.
     if _insert(cursor, made) < len(made) and _remove_outdated(cursor, [r.article_id for r, _ in made]):
         _insert(cursor, made)
     failed = {(r.article_id, r.revision): r.reason or "" for r in results if r.fingerprint is None}

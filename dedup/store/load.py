@@ -178,7 +178,7 @@ class _Batch:
 
 
 def _note(cursor: Cursor, load: int | None, source: str | None, counts: LoadCounts) -> int:
-    """Store which articles a load had; return the number of the load. `load`: None in its first batch."""
+    """Store which articles a load had; return its number. `load`: the number; None for the first batch."""
     if load is None:
         load = int(one_row(cursor, _sql("begin"), {"source": source})[0])
     ids = {"new": counts.new_ids, "known": counts.known_ids, "edited": counts.edited_ids}

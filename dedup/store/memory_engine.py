@@ -98,7 +98,7 @@ def was_interrupted(cursor: Cursor) -> bool:
 
 
 def last_change(cursor: Cursor) -> int:
-    """Return the id of the last change that triggers noted during the run; 0 if they noted none."""
+    """Return the id of the last change that triggers noted during the run; 0 without such a change."""
     return int(one_row(cursor, _sql("last_change"))[0])
 
 

@@ -60,7 +60,7 @@ def sentence_counts(cursor: Cursor) -> dict[int, tuple[int, int]]:
 
 def count_sentences(cursor: Cursor, settings: Settings) -> dict[int, tuple[int, int]]:
     """Count carriers of frequent and pinned sentences, and pairs of carriers with an equal bucket key."""
-    # This statement differs from those of `common_sentences.py`, because its result checks their counts.
+    # The statement differs from the statements in `common_sentences.py`, since it checks their counts.
     values = {"limit": settings.common_stories, "bands": settings.buckets}
     rows = cursor.execute(_sql("count_sentences"), values)
     return {key: (carriers, pairs) for key, carriers, pairs in rows}

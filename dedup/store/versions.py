@@ -163,7 +163,7 @@ class Difference:
 def keep(cursor: Cursor, found: Sequence[Difference]) -> None:
     """Store differences of versions."""
     values = []
-    # The rows are sorted by article, so that two workers do not block each other.
+    # Sort the rows by article: two workers that write in different orders could deadlock.
     for one in sorted(found, key=lambda difference: difference.article_id):
         given: dict[str, Any] = {"article_id": one.article_id, "before_id": one.before_id}
         given |= {"revision": one.revision, "before_revision": one.before_revision}

@@ -39,7 +39,7 @@ def load(cursor: Cursor) -> WindowState:
 
 
 def division(horizon: datetime | None, settings: Settings) -> str:
-    """Return a string of the horizon and the time settings; if it changes, all articles must be checked."""
+    """Return a string of horizon and time settings; if the string changes, check all articles."""
     if horizon is None:
         return NO_HORIZON
     return f"{horizon.astimezone(UTC).isoformat()} {settings.canonical_order} {settings.earliest_year}"
@@ -51,7 +51,7 @@ def request_move(cursor: Cursor, horizon: datetime) -> None:
 
 
 def move(cursor: Cursor, horizon: datetime) -> bool:
-    """Move the horizon forward; return False if it was this late already. Needs the settle lock."""
+    """Move the horizon forward; return False if the horizon was as late already. Needs the settle lock."""
     cursor.execute(_sql("want_no_more"), {"horizon": horizon})
     return cursor.execute(_sql("move"), {"horizon": horizon}).rowcount > 0
 

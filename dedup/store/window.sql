@@ -124,7 +124,7 @@ WHERE horizon IS NULL OR horizon < %(horizon)s
 UPDATE dedup.corpus_state SET horizon_wanted = NULL WHERE horizon_wanted <= %(horizon)s
 
 -- name: wrong_side
--- Count settled articles that are archived but not before the horizon, or before it but not archived.
+-- Count settled articles that are archived but not before the horizon, or before the horizon but not archived.
 SELECT count(*) FROM dedup.marked_article a
 WHERE NOT (a.status = 'pending' OR a.stale) AND a.archived <> ((${before}) IS TRUE)
   AND (a.archived OR a.status <> 'failed')
