@@ -1,4 +1,4 @@
-"""Put changed settings into force in short transactions, so that no other process waits long for the lock."""
+"""Put changed settings into force in short transactions, so that other processes wait only briefly."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ MAX_CANDIDATES = 5_000  # Maximum number of articles that one hook compares; abo
 MANY_CANDIDATES = 500
 MANY_UNSETTLED = 1_000
 
-STORE_SECONDS = 0.1  # Maximum wait to store an article without settling it; after that it is deferred
+STORE_SECONDS = 0.1  # Maximum wait to store an article without settling it; then the article is deferred
 NO_ID = 0  # Stands for the id of an article that is not stored yet
 
 DELETED = "the article was deleted while it was being stored; submit it again"
@@ -139,7 +139,7 @@ def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerpri
             _settle_cascade(cursor, settings, [*partners, *window.archive(cursor, settings, [known.id])])
     elif not known.settled:
         if (known.language, known.title, known.scope) != (article.language, article.title, article.scope):
-            # The caller omitted a stored value that the fingerprint needs, so make it again.
+            # The caller left out a stored value that the fingerprint depends on: make the fingerprint again.
             made = fingerprint(rulebook, article, known)
         result = Fingerprinted(known.id, known.revision, made.fingerprint, made.reason)
         fingerprints.store(cursor, [result])
@@ -185,7 +185,7 @@ def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> lis
 
 
 def settle_articles(cursor: Cursor, settings: Settings, ids: Iterable[int]) -> None:
-    """Settle articles, and then the articles that became stale because of this, within the limits of a hook.
+    """Settle articles, then the articles that this makes stale, within the limits of a hook.
     Do nothing while the memory engine runs, since it settles the whole corpus."""
     if rulebooks.memory_run(cursor) is None:
         _settle_cascade(cursor, settings, ids)

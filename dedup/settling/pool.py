@@ -203,7 +203,7 @@ class FingerprintPool:
             self._idle.put(connection)
 
     def _borrow(self) -> Connection:
-        """Return an idle connection or open one; if the server allows no more, wait until one is idle."""
+        """Return an idle or a new connection; if the server allows no more, wait for an idle connection."""
         if self._cancelled:
             raise ClosedError(f"{self._database.location}: the work was stopped")
         with suppress(Empty):

@@ -60,7 +60,7 @@ class Window:
         self._database, self._progress, self._stop = database, progress, stop
 
     def divide(self, rulebook: Rulebook) -> None:
-        """Archive articles before the horizon, and bring back archived articles that are no longer before it.
+        """Archive articles before the horizon, and bring back archived articles that are not before it now.
         Raises StaleRulesError: the settings changed; finished pages are right."""
         settings = rulebook.settings
         with self._database.transaction() as cursor:

@@ -35,8 +35,8 @@ from dedup.store.rulebooks import Rulebook
 
 FLAGS_AT_ONCE = 10_000  # Maximum number of canonical flags changed per transaction
 
-# Every new mark leaves an old version of its row behind. Each time this share of the marks is written, vacuum
-# frees the old versions, so that the table grows only by a fifth and does not double.
+# Share of the marks after which vacuum frees old rows, since each new mark leaves the old version of its row
+# behind. So the table grows by only a fifth, and does not double.
 VACUUM_SHARE = 0.2
 
 COMPACT_SHARE = 0.5  # If a load marks at least this share of articles, the indexes of marks are rebuilt

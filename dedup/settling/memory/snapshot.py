@@ -39,7 +39,7 @@ def count_fitting(memory: int, settings: Settings) -> int:
 
 
 class Cache:
-    """Cache of the fingerprints that a load stored. It is emptied if there are more than `limit`."""
+    """Cache of the fingerprints that a load stored; with more than `limit` fingerprints it is emptied."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._count = limit, 0

@@ -30,8 +30,8 @@ from dedup.store.settling import PairRows
 # Approximate number of marks and pairs per transaction, which holds the settle lock for about 20 ms.
 CHUNK_ROWS = 4_000
 
-# A changed canonical flag counts as this number of rows, because all keys of the fingerprint are then written
-# again, which takes at least as long.
+# A changed canonical flag counts as this number of rows: all keys of the fingerprint are then written again,
+# which takes at least as long.
 FLAG_ROWS = 4
 
 UNIQUE, SIMILAR, DUPLICATE = (
