@@ -50,7 +50,7 @@ def states(cursor: Cursor, attachment: Attachment) -> list[BaseState]:
 
 
 def owners(cursor: Cursor, attachment: Attachment) -> set[str | None]:
-    """Return the roles that own the base tables now; None if one is gone or is no plain table."""
+    """Return the roles that own the base tables now; None if a base table is gone or is no plain table."""
     if not attachment.bases:
         return set()
     return {name for (name,) in cursor.execute(_sql("owners"), _names(attachment)).fetchall()}
@@ -219,7 +219,7 @@ class _Finding:
         return [base for base in self.made if base.oid == item.referrer.oid and base.way != ALL]
 
     def _noted(self, table: _Table) -> list[str]:
-        """Return the columns of a watched table that the view reads, or by which rows refer to others."""
+        """Return the columns of a watched table that the view reads, or that refer to other tables."""
         # A view that calls a function may read tables that Postgres does not list: then all columns count.
         read = sorted(self._read.get(table.oid) or table.columns)
         return read + [r.by for r in self._references if r.referrer.oid == table.oid]

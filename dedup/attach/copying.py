@@ -214,7 +214,7 @@ def _copy(
             if source_id is None or not source_id.startswith(f"{attachment.name}/"):
                 raise UnfitError(f"{attachment.shown}: a row has a null key: `dedup remap {attachment.name}`")
             found.append((source_id, row[-1]))
-            # The text is read after the other columns. It is null if the row was deleted in between.
+            # Texts are read after all other columns: a text is null if its row was deleted meanwhile.
             held.append((source_id, row[1] or "", *row[2:]))
             size += sum(len(value) for value in row if value)
             if size > KEPT_BYTES:

@@ -24,7 +24,7 @@ MARK_COLUMNS = ("status", "duplicate_of", "score")  # Added to the table by `--m
 
 TIMES = ("date", "timestamp without time zone", "timestamp with time zone")
 
-# Two values of these types are equal if their texts are equal, and only then, so no conversion is needed.
+# Types whose values are equal exactly if their texts are equal: compare values without conversion to text.
 EXACT = ("boolean", "smallint", "integer", "bigint", "uuid", *TIMES)
 
 KEYS_PER_NOTE = 500  # Maximum rows per note, because one transaction with the settle lock applies it

@@ -67,7 +67,7 @@ def examine(
         )
     copied = bool(strangers)
     if copied:
-        # dedup converts keys in its own session. A user-defined type would run its input function there.
+        # dedup converts keys in its own session. There a user-defined type would run code of its owner.
         for key in keys:
             if not columns[key].built_in:
                 raise InputError(

@@ -54,7 +54,7 @@ class _Sync:
             self._refer(attachment)
         with self._database.transaction() as cursor:
             waiting = outbox.count(cursor, self._drifted)
-            # Later notes wait for the next call, so that this call ends even if writers never pause.
+            # Leave later notes to the next call, so that this call ends even if writers never pause.
             self._through = outbox.last_note(cursor)
         if not waiting:
             return self._done
