@@ -158,7 +158,7 @@ def _split_at_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]
 
 
 def _is_unfinished(line: bytes) -> bool:
-    """Return whether a line is incomplete JSON. If it ends within a string, it is broken, not incomplete."""
+    """Return whether a line is incomplete JSON; a line that ends within a string is broken instead."""
     try:
         text = line.decode().rstrip()
         json.loads(text, strict=False)

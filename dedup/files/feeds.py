@@ -39,7 +39,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "language": ("dc:language", "xml:lang", "channel language"),
     "byline": ("dc:creator", "author"),
 }  # fmt: skip
-"""Names of elements that may hold each field of an article; the first with a value is used."""
+"""Names of elements that may hold each field of an article; the first one with a value is used."""
 
 FULL = ("content:encoded", "content")  # Elements that should hold the whole text of an article
 CUT = ("…", "...", "[…]", "[...]")  # Endings of a text that show that the rest of the article is missing

@@ -29,7 +29,7 @@ from dedup.files.source import UTF8, LineSource
 
 BLANK = "the line is blank"
 
-# MongoDB exports a value that JSON lacks, such as a date, as an object with one of these keys.
+# Keys of the objects with which MongoDB exports values that JSON lacks, such as dates.
 _TYPED = ("$oid", "$date", "$numberLong")
 
 

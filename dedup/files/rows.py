@@ -36,7 +36,7 @@ GivenRows: TypeAlias = "Callable[[int], PluginSource]"
 
 
 def find_rows(given: object) -> GivenRows | Iterable[Article]:
-    """Return a function that opens the given rows; or the given articles. Raises InputError: neither."""
+    """Return a function that opens the given rows, or the given articles. Raises InputError for others."""
     if hasattr(given, "__arrow_c_stream__"):
         return partial(plugins.needed("inputs", "arrow", extra="frames"), given)
     if not isinstance(given, Iterable):

@@ -22,7 +22,7 @@ _LONGEST_MARK = 4
 _MARK = "\ufeff".encode()
 # Python lists these as text encodings, but no document uses them.
 _UNUSED = frozenset({"charmap", "idna", "mbcs", "oem", "punycode", "undefined"})
-# Replaces bytes that cannot be decoded. It is invalid in UTF-8, so the record that has it is refused later.
+# Stands for bytes that cannot be decoded. It is invalid UTF-8, so the record is refused later.
 _NO_CHARACTER = "\udcff"
 
 

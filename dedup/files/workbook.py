@@ -56,7 +56,7 @@ def _send(value: Any) -> None:
 
 
 def _tag_type(cell: Any) -> Any:
-    """Return a cell of a type that JSON lacks, such as a date, in the form that `excel.py` expects."""
+    """Return a value that JSON lacks, such as a date, in the form in which `excel.py` expects it."""
     return {type(cell).__name__: cell.isoformat()} if isinstance(cell, date | time) else str(cell)
 
 
