@@ -170,7 +170,7 @@ def _values(found: Vitals) -> dict[str, tuple[float | None, *tuple[str, ...]]]:
 
 
 def _gone_workers(found: Vitals) -> tuple[int, str]:
-    """Return number and message if all workers are gone; 0 if one is alive, or all are forgotten."""
+    """Return the number of workers and a message if all are gone; 0 if one is alive, or all are forgotten."""
     if not found.workers or any(worker.alive for worker in found.workers):
         return 0, ""
     gone = max(found.workers, key=lambda worker: worker.seen_at)

@@ -43,7 +43,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Run(Answer):
-    """A run without a stored end: it is alive, or it is gone and could not store its end.
+    """A run without a stored end: alive, or gone before it could store its end.
 
     Attributes:
         done: number of items of this stage that are done.
