@@ -107,7 +107,7 @@ CHOSEN = (config.URL_VARIABLE, config.SECRET_VARIABLE, config.SCHEMA_VARIABLE)  
 def _choose_database(url: str | None) -> None:
     if url is None:
         return
-    # A script may give an unset variable of the shell; the embedded server would then take the articles.
+    # A script may pass a variable that is not set: the articles would then go to the embedded server.
     if not url.strip():
         raise InputError("--database is empty: give an address, or leave the option out")
     os.environ.pop(config.SECRET_VARIABLE, None)

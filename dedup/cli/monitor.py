@@ -174,7 +174,7 @@ def run_check(max_age: str, max_wait: str | None, fail_on: list[str] | None, jso
 
 
 def _threshold(given: str) -> tuple[str, alarms.Thresholds | None]:
-    """Return the name of a figure and its thresholds, None without any, from `NAME[=WARNING[:CRITICAL]]`."""
+    """Parse `NAME[=WARNING[:CRITICAL]]`; return the figure's name and thresholds, None without thresholds."""
     name, equals, limits = (part.strip() for part in given.partition("="))
     if name not in alarms.FIGURES:
         raise InputError(f"--fail-on: there is no figure {name!r}; there are {', '.join(alarms.FIGURES)}")
