@@ -17,7 +17,7 @@ from dedup.text.normalize import without_mark_runs, words
 
 GRAM_WORDS = 3  # Words per gram; with only two, any text has grams such as "of the" by chance
 
-NUMBERS_NAMED = 10  # Maximum count of the numbers that a line for people names
+NUMBERS_NAMED = 10  # Maximum count of numbers that the sentence about an addition names
 
 # Decimal digits of any script, with points or commas between digits: 12, 1,200 and 3.5 are one number each.
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")

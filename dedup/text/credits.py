@@ -35,7 +35,7 @@ MAX_SPELLING = 60  # Maximum characters of a name
 # Maximum number of authors in a byline. A longer list has all names on the page, not only the authors.
 MAX_AUTHORS = 5
 
-_DATELINE = 100  # Maximum characters before the bracket, on the same line
+_DATELINE = 100  # Maximum characters of a dateline before its bracket or dash
 _PLAIN_DATELINE = 60  # Maximum characters before the bracket, if no dash follows
 _OWN_LINE = 60  # Maximum characters of a line that is a byline or the last line
 _LAST_LINES = 4
