@@ -1,4 +1,4 @@
-"""Group articles that share a sentence hash, a content hash or a bucket key, and pair the members."""
+"""Group articles that share a sentence hash, a content hash or a bucket key; pair the members of a group."""
 
 from __future__ import annotations
 
