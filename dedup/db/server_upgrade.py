@@ -163,7 +163,8 @@ def _make(new: Path, old: Path, *, checksums: bool) -> None:
     new.mkdir(mode=0o700)
     if user := postgres.server_user(old):
         os.chown(new, *user)
-    more = "--data-checksums" if checksums else "--no-data-checksums"  # for pg_upgrade, equal in both folders
+    # pg_upgrade needs the same setting of checksums in both folders.
+    more = "--data-checksums" if checksums else "--no-data-checksums"
     postgres.run(new, "initdb", *embedded.INITDB, more, timeout=embedded.INITDB_SECONDS)
 
 
