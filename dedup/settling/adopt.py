@@ -8,7 +8,7 @@ from dedup.db.database import Cursor, Database, run_locked
 from dedup.store import rulebooks
 from dedup.store.rulebooks import AdoptionPlan
 
-ARTICLES_PER_TRANSACTION = 2_000  # Maximum, so that a transaction holds the settle lock for 0.1 s
+ARTICLES_PER_TRANSACTION = 2_000  # Maximum: a transaction should hold the settle lock for only 0.1 s
 
 
 def adopt(database: Database) -> bool:

@@ -41,7 +41,7 @@ from dedup.store.stories import Reprints
 # A run ends with an error after this number of rounds (or batches) that did exactly the same work.
 SAME_ROUNDS = 10
 
-DEFERRED_PER_TRANSACTION = 100  # Maximum, so that a transaction holds the settle lock for less than 0.1 s
+DEFERRED_PER_TRANSACTION = 100  # Maximum: a transaction should hold the settle lock for less than 0.1 s
 MOST_REPRINTED = 3  # Number of the most reprinted stories that a report names
 
 

@@ -25,7 +25,7 @@ from dedup.db.database import Cursor, Database, run_locked
 from dedup.store import rulebooks, window
 from dedup.store.rulebooks import Rulebook
 
-ARTICLES_PER_TRANSACTION = 500  # Maximum, so that a transaction holds the settle lock for 0.1 s
+ARTICLES_PER_TRANSACTION = 500  # Maximum: a transaction should hold the settle lock for only 0.1 s
 DAY = timedelta(days=1)
 
 _Work = Callable[[Settings, Sequence[int], Cursor], int]
