@@ -117,7 +117,7 @@ class _Table:
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    """A promise of `--watch`: rows of `referrer` have the key `column` of `table` in their column `by`."""
+    """A reference that `--watch` names: the column `by` of `referrer` has keys of `table` (its `column`)."""
 
     table: _Table
     column: str

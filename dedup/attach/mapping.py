@@ -156,7 +156,7 @@ def _keys(
 def _map(
     wanted: TableMapping, columns: Mapping[str, Column]
 ) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
-    """Return the column of each field. Of names that are looked up also return option and TABLE.COLUMN."""
+    """Return the column of each field. For looked-up names also return option and TABLE.COLUMN."""
     mapped: dict[str, str] = {}
     names: dict[str, tuple[str, str]] = {}
     for field, column in wanted.columns.items():
