@@ -133,7 +133,7 @@ def _has_content(between: bytes) -> bool:
 
 
 def _split_at_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Split at brackets outside strings. Yield each piece with the bracket after it, or with b""."""
+    """Split at brackets outside strings. Yield each piece with the bracket after it, or b"" at the end."""
     to_bracket, to_quote = re.compile(_TO_BRACKET).match, re.compile(_TO_QUOTE).match
     in_text, rest = False, b""
     for chunk in chunks:
