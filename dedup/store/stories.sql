@@ -62,7 +62,7 @@ CROSS JOIN LATERAL (SELECT outlet FROM dedup.outlet_article WHERE id = told.id O
 ORDER BY m.duplicate_of IS NOT NULL, ${known}, m.source_id
 
 -- name: origins
--- Return who stands behind the text of each story; if `settled`, only of settled stories. OFFSET 0 forces index lookups,
+-- Return who stands behind the text of each story (if `settled`: of settled stories). OFFSET 0 forces index lookups,
 -- even with outdated statistics.
 SELECT given.id, o.kind, o.name FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (SELECT kind, name FROM dedup.story_origin WHERE story_id = given.id OFFSET 0) AS o
