@@ -124,7 +124,7 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
     if "" in found.values():  # an empty text, such as a cell of CSV, is a missing value
         found = {field: value for field, value in found.items() if value != "" or field in REQUIRED_FIELDS}
     for field in ("source_id", "scope"):
-        if type(found.get(field)) is int:  # isinstance would accept True, too
+        if type(found.get(field)) is int:  # isinstance would also accept True
             found[field] = str(found[field])
     if isinstance(found.get("byline"), (list, dict)):
         found = {**found, "byline": _join_names(found["byline"]) or None}

@@ -5,7 +5,7 @@
 WITH most AS MATERIALIZED (  -- all ties are included: the statement below sorts them by source_id
     SELECT duplicate_of AS id, count(*) AS copies FROM dedup.article_mark WHERE duplicate_of IS NOT NULL
     GROUP BY duplicate_of ORDER BY count(*) DESC FETCH FIRST %(limit)s ROWS WITH TIES
-), top AS MATERIALIZED (  -- only the copies of these stories are read
+), top AS MATERIALIZED (  -- so that only copies of these stories are read
     SELECT most.id, c.source_id, most.copies, c.first_at
     -- OFFSET 0 forces index lookups, even with outdated statistics.
     FROM most CROSS JOIN LATERAL (
