@@ -80,7 +80,7 @@ class AsyncDeduplicator:
 
     async def close(self) -> None:
         """Wait for calls that threads have begun, then close the connections."""
-        # Both attributes are cleared before the wait, so that a call in the meantime raises ClosedError.
+        # Clear both attributes before the wait, so that a call during the wait raises ClosedError.
         threads, self._threads = self._threads, None
         blocking, self._blocking = self._blocking, None
         if threads is not None:

@@ -269,8 +269,8 @@ class Questions(OpenCorpus):
     ) -> Coverage:
         """Return the articles that tell the same event as an article or a text, grouped by origin.
 
-        Copies and similar articles are so by their marks, others share rare words. Needs the index of words.
-        Of articles in attached tables only the title finds candidates.
+        Copies and similar articles are found by their marks, other articles by rare words that they share.
+        Needs the index of words. Articles of attached tables are found only by words of their titles.
 
         Args:
             source_id: article to ask about; give this or `text`.

@@ -163,7 +163,7 @@ def _losses(cursor: Cursor, values: Mapping[str, Any]) -> Losses:
     archived, of = window.count_leaving(cursor, after) if "keep_window" in values else (0, 0)
     replaced, pins_lost = False, 0
     if after.hash_key != before.hash_key:
-        # An empty corpus can lose its key, since nothing was hashed with it.
+        # In an empty corpus nothing was hashed with the old key, so the key may be lost.
         replaced = bool(before.hash_key) and rulebooks.has_articles(cursor)
         words = pins.pinned_words(cursor, rulebooks.load_rulebook(cursor).fingerprinter)
         pins_lost = sum(found is None for found in words.values())

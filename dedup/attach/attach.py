@@ -107,7 +107,7 @@ def detach(
         count, seconds = run_locked(database, partial(_delete_some, attachment=attachment, limit=size))
         if not count:
             with database.transaction() as cursor:
-                # The table has no triggers any more, so nothing adds notes after these are deleted.
+                # The table has no triggers any more, so no note can be added after the notes are deleted.
                 copying.forget(cursor, attachment)
                 for statement in ("forget_notes", "forget_all_marks", "forget_refused", "forget"):
                     cursor.execute(_sql(statement), {"id": attachment.id})

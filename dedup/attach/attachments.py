@@ -25,11 +25,11 @@ Part = sql.Composable
 
 _NAMED = sql.SQL('({} || {}) COLLATE "C"')
 
-# How a changed row of a base table tells which rows of the attached table must be read again.
-NAME = "name"  # rows that have its key in a column, to look a name up
-KEY = "key"  # the row with the same key
-REFERRED = "referred"  # rows that belong to rows of another base table, which have its key in a column
-ALL = "all"  # it does not tell: all rows are compared
+# Rows of the attached table that must be read again after a row of a base table has changed.
+NAME = "name"  # rows that look up a name by the key of the changed row
+KEY = "key"  # the row with the same key as the changed row
+REFERRED = "referred"  # rows that belong to rows of another base table with the changed row's key in a column
+ALL = "all"  # all rows, since the changed row does not tell which ones
 
 
 @dataclass(frozen=True, slots=True)

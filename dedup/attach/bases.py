@@ -38,7 +38,7 @@ class BaseState:
     columns: Mapping[str, Sequence[Any]]  # number, type, and generation expression or None, by column name
     triggers: int  # how many triggers note changes
     off: int  # how many of these triggers are switched off
-    digest: str  # changes if rows may have changed unnoticed
+    digest: str  # digest that changes if rows may have changed unnoticed
 
 
 def states(cursor: Cursor, attachment: Attachment) -> list[BaseState]:
@@ -50,14 +50,14 @@ def states(cursor: Cursor, attachment: Attachment) -> list[BaseState]:
 
 
 def owners(cursor: Cursor, attachment: Attachment) -> set[str | None]:
-    """Return the roles that own the base tables now; None if one is gone or is no plain table."""
+    """Return the roles that own the base tables now; None if a base table is gone or is no plain table."""
     if not attachment.bases:
         return set()
     return {name for (name,) in cursor.execute(_sql("owners"), _names(attachment)).fetchall()}
 
 
 def columns_read(cursor: Cursor, oid: int) -> dict[int, set[str] | None]:
-    """Return the columns that a view reads, by the oids of their tables. None: it uses rows as a whole."""
+    """Return the columns that a view reads, by the oids of their tables. None: all of a row is used."""
     found: dict[int, set[str] | None] = {}
     for table, column in cursor.execute(_sql("columns_read"), {"oid": oid}).fetchall():
         known = found.setdefault(table, set())
@@ -117,7 +117,7 @@ class _Table:
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    """A promise of `--watch`: rows of `referrer` have the key `column` of `table` in their column `by`."""
+    """A reference that `--watch` names: the column `by` of `referrer` has keys of `table` (its `column`)."""
 
     table: _Table
     column: str
@@ -198,7 +198,7 @@ class _Finding:
     def _tell_by_references(self) -> None:
         waiting = list(self._references)
         while waiting:
-            # All references to a referrer come before its own, since each is another way to rows of the view.
+            # Take all references to a table before the table's own: each is another way to rows of the view.
             last = {item.table.oid: item for item in waiting}
             ready = [
                 item for item in waiting if last.get(item.referrer.oid, item) is item and self._above(item)
@@ -219,7 +219,7 @@ class _Finding:
         return [base for base in self.made if base.oid == item.referrer.oid and base.way != ALL]
 
     def _noted(self, table: _Table) -> list[str]:
-        """Return the columns of a watched table that the view reads, or by which rows refer to others."""
+        """Return the columns of a watched table that the view reads, or that refer to other tables."""
         # A view that calls a function may read tables that Postgres does not list: then all columns count.
         read = sorted(self._read.get(table.oid) or table.columns)
         return read + [r.by for r in self._references if r.referrer.oid == table.oid]
@@ -332,7 +332,7 @@ class _Place:
 
     cursor: Cursor
     place: tuple[str, str]
-    now: Mapping[str, str]  # present names of columns
+    now: Mapping[str, str]  # present names of its columns
     present: set[str]
 
     def has(self, columns: Sequence[str]) -> bool:

@@ -18,8 +18,8 @@ WHERE i.indrelid = %(oid)s AND i.indisunique AND i.indisvalid AND i.indpred IS N
 ORDER BY rank, i.indexrelid
 
 -- name: columns_read
--- Select the columns that a view reads, each after the oid of its table; also through other views. A column is null if
--- the view uses rows as a whole.
+-- Select the columns that a view reads, also through other views, each after the oid of its table. The column is null
+-- if the view uses whole rows.
 WITH RECURSIVE rule (oid, relation) AS (
     SELECT w.oid, w.ev_class FROM pg_rewrite w
     WHERE w.ev_class = %(oid)s::bigint::oid AND w.rulename = '_RETURN'

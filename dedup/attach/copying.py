@@ -38,9 +38,9 @@ COLUMNS = (
     *("status", "original", "score", "kept", "changed_at"),
 )
 
-OWNER_SECONDS = 30.0  # Maximum per statement in an owner's session, because dedup's transaction waits
+OWNER_SECONDS = 30.0  # Maximum time of a statement in an owner's session: dedup's transaction waits
 PAGE = 1_000  # Maximum number of rows read by one statement
-KEPT_BYTES = 8_000_000  # Approximate maximum of copied rows in memory; then they are stored
+KEPT_BYTES = 8_000_000  # Approximate maximum bytes of copied rows in memory before they are stored
 NO_FUNCTION = "^$"  # Pattern that matches no function name
 
 
@@ -214,7 +214,7 @@ def _copy(
             if source_id is None or not source_id.startswith(f"{attachment.name}/"):
                 raise UnfitError(f"{attachment.shown}: a row has a null key: `dedup remap {attachment.name}`")
             found.append((source_id, row[-1]))
-            # The text is read after the other columns. It is null if the row was deleted in between.
+            # Texts are read after all other columns: a text is null if its row was deleted meanwhile.
             held.append((source_id, row[1] or "", *row[2:]))
             size += sum(len(value) for value in row if value)
             if size > KEPT_BYTES:

@@ -181,7 +181,7 @@ def problems(cursor: Cursor) -> list[str]:
 
 
 def held(attachment: Attachment) -> list[str]:
-    """Return a line that says why the last attempt to read a table failed; no line if it did not fail."""
+    """Return a line that says why the last attempt to read a table failed; no line after a success."""
     return [attachment.seen["held"]] if "held" in attachment.seen else []
 
 

@@ -19,12 +19,12 @@ FIELDS = ("title", "url", "publication", "language", "published_at", "byline", "
 
 LATER_FIELDS = ("byline", "scope")
 
-BYTES_PER_CHARACTER = 4  # Maximum in UTF-8
+BYTES_PER_CHARACTER = 4  # Maximum bytes of a character in UTF-8
 MARK_COLUMNS = ("status", "duplicate_of", "score")  # Added to the table by `--mark-columns`
 
 TIMES = ("date", "timestamp without time zone", "timestamp with time zone")
 
-# Two values of these types are equal if their texts are equal, and only then, so no conversion is needed.
+# Types whose values are equal exactly if their texts are equal: compare values without conversion to text.
 EXACT = ("boolean", "smallint", "integer", "bigint", "uuid", *TIMES)
 
 KEYS_PER_NOTE = 500  # Maximum rows per note, because one transaction with the settle lock applies it
@@ -47,19 +47,19 @@ def join(parts: Sequence[Part], between: str = ", ") -> Part:
 class TableShape:
     """Properties of a table that `Attachment` lacks, but on which the functions made for the table depend."""
 
-    zoned: bool  # the column of the publication time has a time zone
-    changes_zoned: bool  # the column of the last change has a time zone
-    view: bool  # a view, or another relation that may have no index on its key
+    zoned: bool  # whether the column of the publication time has a time zone
+    changes_zoned: bool  # whether the column of the last change has a time zone
+    view: bool  # whether it is a view, or another relation that may have no index on its key
     # Types of the columns whose changes are noted: mapped columns, kept columns, columns in the condition.
     # A virtual column is replaced by the columns from which it is computed.
     watched: Mapping[str, str]
-    numbers: tuple[int, ...]  # pg_attribute.attnum of the key columns
+    numbers: tuple[int, ...]  # numbers of the key columns (pg_attribute.attnum)
     partitioned: bool
     owner: str  # role that owns the table
     creator: str  # role that attaches the table
     home: str  # role that owns the corpus
     lends: bool  # whether the owner lacks CREATE on the schema, granted only while functions change owner
-    chunks: bool  # the server can see that a large value is unchanged without reading it
+    chunks: bool  # whether the server can see that a large value is unchanged without reading it
 
 
 def mark_columns(schema: str) -> list[str]:

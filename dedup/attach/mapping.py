@@ -37,7 +37,7 @@ class TableMapping:
     name: str | None = None  # name of the attachment; None: the name of the table
     where: str | None = None  # SQL condition for the rows that are articles; None: all rows
     mark_columns: bool = False
-    triggers: bool | None = None  # None: make triggers if the relation can have them
+    triggers: bool | None = None  # whether to make triggers; None: yes if possible
     html: bool | None = None  # whether bodies are HTML; None: refuse the table if they look like HTML
     changed: str | None = None  # column with the time of a row's last change, if there is one
     every: int | None = None  # minutes between searches; 0: never search; None: EVERY_MINUTES for views
@@ -67,7 +67,7 @@ def examine(
         )
     copied = bool(strangers)
     if copied:
-        # dedup converts keys in its own session. A user-defined type would run its input function there.
+        # dedup converts keys in its own session. There a user-defined type would run code of its owner.
         for key in keys:
             if not columns[key].built_in:
                 raise InputError(
@@ -156,7 +156,7 @@ def _keys(
 def _map(
     wanted: TableMapping, columns: Mapping[str, Column]
 ) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
-    """Return the column of each field. Of names that are looked up also return option and TABLE.COLUMN."""
+    """Return the column of each field. For looked-up names also return option and TABLE.COLUMN."""
     mapped: dict[str, str] = {}
     names: dict[str, tuple[str, str]] = {}
     for field, column in wanted.columns.items():

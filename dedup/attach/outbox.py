@@ -84,7 +84,7 @@ def count_refused(cursor: Cursor, attachment: Attachment) -> int:
 
 
 def note_freed(cursor: Cursor) -> None:
-    """Note again the rows that were refused because an article had their source_id, if it is gone."""
+    """Note again the rows that were refused because an article, now gone, had their source_id."""
     cursor.execute(_sql("note_freed"), {"longest": MAX_SOURCE_ID_BYTES})
 
 
@@ -122,7 +122,7 @@ def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> C
 
 
 def _rows(attachment: Attachment, given: str) -> str:
-    """Return SQL that selects rows: a call of the function of the table, or a query of the copied rows."""
+    """Return SQL that selects rows: a call of the table's function, or a query of copied rows."""
     if attachment.copied:
         return _sql("copied_rows", given=given).decode()
     return attachment.call("rows", given)
@@ -147,7 +147,7 @@ def _titles(
 class Differing:
     """Result for one page: the rows that differ from their articles, or the articles that have no row."""
 
-    rows: list[tuple[str, str]]  # source_ids, each with the difference in words
+    rows: list[tuple[str, str]]  # source_ids of the rows or articles, each with the difference in words
     last: str | None  # source_id of the last row, after which the next page begins; None after the last page
     at: str | None = None  # time of change of the row `last`
     latest: str | None = None  # latest time of change on the page

@@ -17,14 +17,14 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-LOOKED_AT_ROWS = 100  # Rows checked at each end of the key order, because new rows may differ
+LOOKED_AT_ROWS = 100  # Rows checked at the start and at the end, by key: new rows may differ
 TOLERATED = 20  # At most one in 20 bodies may look like HTML, since an article may be about HTML
 
 # Maximum rows in the sample that is searched for repeated texts. If a table has five million texts, each
 # twice, the sample has both rows of about twenty texts, which is enough. It is read in one or two seconds.
 SAMPLED_ROWS = 20_000
 
-SAMPLED_CHARACTERS = (2_000, 64)  # Number of first characters compared: of a body, of other columns
+SAMPLED_CHARACTERS = (2_000, 64)  # First characters that are compared: of a body, and of other columns
 
 # A feed reader may store a text once for each user. Such users are called readers here.
 READERS = ("smallint", "integer", "bigint", "uuid")  # Types, besides text, of columns that identify readers
@@ -146,7 +146,7 @@ def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -
     readers = {value for _, _, value in rows if value is not None}
     outlets = {outlet for _, outlet, _ in rows}
     if len(outlets) == len(readers) == len({(outlet, value) for _, outlet, value in rows}):
-        # Each outlet has one value of its own, so equal texts are copies by outlets, not for readers.
+        # Each outlet has one value, so the values identify outlets: equal texts are copies by outlets.
         return 0
     repeated = [values for values in texts.values() if len(set(values)) > 1]
     amount, once = sum(map(len, repeated)), sum(len(set(values)) for values in repeated)

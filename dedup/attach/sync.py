@@ -26,7 +26,7 @@ VACUUM_NOTES = 200_000  # Number of changes after which the space of old notes i
 BASE_KEYS = 10_000
 
 # If a change of a base table names no rows, all rows are compared, at most this share of the time: a program
-# may change such a table every second. The pause ends before `dedup status --check` warns of a waiting one.
+# may change such a table every second. The pause ends before `dedup status --check` warns of waiting changes.
 COMPARED_SHARE = 0.1
 LONGEST_REST_SECONDS = 600.0
 
@@ -54,7 +54,7 @@ class _Sync:
             self._refer(attachment)
         with self._database.transaction() as cursor:
             waiting = outbox.count(cursor, self._drifted)
-            # Later notes wait for the next call, so that this call ends even if writers never pause.
+            # Leave later notes to the next call, so that this call ends even if writers never pause.
             self._through = outbox.last_note(cursor)
         if not waiting:
             return self._done
@@ -180,7 +180,7 @@ class _Sync:
                     if rows:
                         with savepoint(cursor, attachment):
                             synced = outbox.sync(cursor, attachment, rows)
-                            # Rows that row security hides seem deleted: check whether it was switched on.
+                            # Hidden rows seem deleted: check whether row security was switched on.
                             if synced.gone and (words := drift.problems_of(cursor, attachment)):
                                 raise UnfitError(words[0])
                         done.add(synced)

@@ -24,12 +24,12 @@ VIEWS = ("v", "m", "f")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    number: int  # pg_attribute.attnum
+    number: int  # number of the column (pg_attribute.attnum)
     type: str
     kind: str  # the type without a length; the base type if the type is a domain
     category: str
     required: bool
-    built_in: bool  # whether `kind` belongs to Postgres itself
+    built_in: bool  # whether Postgres itself defines the type
     made_of: tuple[str, ...]  # columns from which a virtual column is computed; triggers watch these
 
 

@@ -40,7 +40,7 @@ class Answers(list[_Item]):
 
 def _show(answer: object) -> str | None:
     """Return HTML for a notebook; None without the extra `frames`, so that the notebook shows text."""
-    from dedup.base import plugins  # a program that is no notebook does not need it
+    from dedup.base import plugins  # imported late: only notebooks need it
 
     render = plugins.loaded("notebook", "html")
     return None if render is None else render(answer)

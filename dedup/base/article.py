@@ -32,7 +32,7 @@ MAX_FIELD_BYTES: dict[str, int] = {
 """Maximum size of each field, in bytes of UTF-8."""
 
 # dedup/attach/functions.py has the same limits for attached tables.
-KEPT_CHARACTERS = 4_096  # A longer text is cut; any other value is left out if its JSON is longer
+KEPT_CHARACTERS = 4_096  # Maximum; a longer text is cut, a value of another type is left out
 KEPT_NAMES = 1_000  # Maximum number of kept values per article
 
 
@@ -115,7 +115,7 @@ class Article:
             raise InputError(f"text is longer than {MAX_TEXT_CHARACTERS:,} characters")
         if utf8_size(source_id) > MAX_SOURCE_ID_BYTES:
             raise InputError(f"source_id is longer than {MAX_SOURCE_ID_BYTES} bytes")
-        # The class is frozen: its __setattr__ raises an error.
+        # The class is frozen: its own __setattr__ would raise an error.
         set_ = object.__setattr__
         set_(self, "source_id", source_id)
         set_(self, "text", text)
@@ -140,7 +140,7 @@ class Article:
         return f"Article({', '.join(shown)})"
 
 
-ARTICLE_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Article))  # Also columns of the corpus
+ARTICLE_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Article))  # Also names of columns
 
 
 def utf8_size(text: str) -> int:
@@ -164,7 +164,7 @@ def storable(text: str) -> str:
 
 
 def short_text(name: str, value: str) -> str:
-    """Return the value of a field as `storable` leaves it. Raises InputError: too long, or not a string."""
+    """Return a field's value, made storable. Raises InputError: the value is too long, or not a string."""
     if not isinstance(value, str):
         raise InputError(f"{name} must be a string, not {type(value).__name__}")
     # A shortcut: a load checks millions of values, and nearly all are short ASCII.
@@ -250,6 +250,6 @@ class TextTask(NamedTuple):
     language: str | None
     title: str | None
     text: str
-    characters: int | None = None  # Length of a text that is too long to be loaded
-    byline: str | None = None  # For credits; not part of the fingerprint
+    characters: int | None = None  # Length of the text if it is too long to be loaded
+    byline: str | None = None  # Read for credits; not part of the fingerprint
     scope: str | None = None

@@ -54,7 +54,7 @@ log = logging.getLogger("dedup.config")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A value that the operator chose. `source`: the option, the variable, or the key and the file."""
+    """A value that the operator chose. `source`: its option or variable, or its key with the file."""
 
     value: Any
     source: str
@@ -119,7 +119,7 @@ def places() -> list[Path]:
     if not folder.is_absolute():
         folder = _expanded("~/.config")
     found = [folder / "dedup" / FILE_NAME, MACHINE_FOLDER / FILE_NAME]
-    # Without a home folder the first path is relative: it leads into the working directory.
+    # Without a home folder the first path is relative. Leave it out: it leads into the working directory.
     return [place for place in found if place.is_absolute()]
 
 
@@ -154,7 +154,7 @@ def _file() -> _File | None:
 
 @lru_cache(maxsize=1)
 def _read(path: Path, _version: tuple[int, ...]) -> _File:
-    import tomllib  # Imported only if there is a file
+    import tomllib  # Imported late: only a file needs it
 
     data, mode = _read_bytes(path)
     if mode & stat.S_IWOTH:
@@ -203,14 +203,14 @@ def _expanded(path: str) -> Path:
 
 
 def _checked(path: Path, table: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a file by their keys, such as `timeouts.lock`; raise InputError for a bad one."""
+    """Return the values of a file by their keys, such as `timeouts.lock`; raise InputError if one is bad."""
     nested = table.pop("timeouts", {})
     if not isinstance(nested, dict):
         raise InputError(f"{path}: timeouts must be a table, [timeouts]")
     values = {**table, **{f"timeouts.{name}": value for name, value in nested.items()}}
     for key, value in values.items():
         if key not in VARIABLES and key != FEEDS:
-            from difflib import get_close_matches  # Needed only here
+            from difflib import get_close_matches  # Imported late: only this error needs it
 
             near = get_close_matches(key, [*VARIABLES, FEEDS], 1)
             meant = f"did you mean {near[0]}?" if near else f"the keys are {', '.join([*VARIABLES, FEEDS])}"

@@ -117,5 +117,5 @@ LASTING = (LoginError, RightsError, SchemaError)
 
 
 def is_about_input(error: DatabaseError) -> bool:
-    """Return whether the database refused only one value, such as an article, but works for other values."""
+    """Return whether the database refused only this value, such as one article, and would accept others."""
     return type(error) is DatabaseError

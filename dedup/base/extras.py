@@ -23,11 +23,11 @@ NOT_IN_SETUP = ("spark",)  # Extras that `scripts/setup dev` does not install
 
 def installing(extra: str) -> str:
     """Return the shell command that installs `extra` in the running environment."""
-    from importlib.metadata import PackageNotFoundError, distribution  # A slow import, seldom needed
+    from importlib.metadata import PackageNotFoundError, distribution  # The import is slow
 
     try:
         found = distribution(DISTRIBUTION)
-    except PackageNotFoundError:  # The program runs from a source folder
+    except PackageNotFoundError:  # dedup is not installed: it runs from a source folder
         return f"{_pip()} {_with_extra(str(Path(__file__).parents[2]), extra)}"
     # PEP 610: pip and uv record the checkout, wheel or address that a distribution came from. A distribution
     # from a package index has no such file.
@@ -37,7 +37,7 @@ def installing(extra: str) -> str:
     path = Path(unquote(parts.path)) if parts.scheme == "file" else None
     if not url:
         return f"{_pip()} {_with_extra(DISTRIBUTION, extra)}"
-    if path is not None and not path.exists():  # The wheel was deleted, as in a container image
+    if path is not None and not path.exists():  # The installed wheel is gone, as in a container image
         return f"{_pip()} {shlex.join(packages_of(found, extra))}"
     if path is not None and "dir_info" in origin:
         if (Path(sys.prefix) / "set-up-for-run").exists() and extra not in NOT_IN_SETUP:

@@ -24,7 +24,7 @@ MAX_DEPTH = 200
 MAX_ATTRIBUTES = 30
 # Longer values of attributes are cut, since most are encoded pictures without text.
 MAX_ATTRIBUTE_CHARACTERS = 300
-LOOKED_AT_CHARACTERS = 100_000  # Only the beginning of a text is tested for HTML
+LOOKED_AT_CHARACTERS = 100_000  # Characters at the beginning of a text that are tested for HTML
 
 _DOCUMENT = re.compile(
     r"\s*(?:<!--.{0,1000}?-->\s*)?(?:<\?xml[^<>]*>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
@@ -150,7 +150,7 @@ def plain_title(title: str) -> str:
 
 
 def take_out(found: dict[str, Any], page: str | None) -> None:
-    """Put the text of an HTML page, if given, into the fields `found`. Remove HTML from their title."""
+    """Put the text of an HTML page, if given, into the fields `found`; remove HTML from `title` there."""
     if page is not None:
         found["text"] = extract(page)
     if isinstance(title := found.get("title"), str):
@@ -238,7 +238,7 @@ def _attributes(html: str, position: int) -> tuple[int, str]:
             continue
         position = found.end()
         if html[position : position + 1] in ('"', "'") and found.group(4) == "":
-            return len(html), " ".join(kept)  # The quotation mark is never closed
+            return len(html), " ".join(kept)  # The value's quotation mark is never closed
         if len(kept) < MAX_ATTRIBUTES and found[1].isascii() and len(found[1]) <= MAX_ATTRIBUTE_CHARACTERS:
             value = next((value for value in found.groups()[1:] if value is not None), "")
             plain = entities.unescape(value[:MAX_ATTRIBUTE_CHARACTERS])

@@ -15,7 +15,7 @@ LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 LOGGERS = ("dedup", "uvicorn")
-COUNTS = ("fingerprinted", "settled", "failed")  # Counts of a backfill report that are logged
+COUNTS = ("fingerprinted", "settled", "failed")  # Logged counts of a backfill report
 
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 """Attributes that every log record has; any further attribute belongs to the event."""

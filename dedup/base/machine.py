@@ -24,7 +24,7 @@ MAX_WORKERS = 256  # Maximum number of threads that fingerprint texts
 
 
 def cores() -> int:
-    if hasattr(os, "sched_getaffinity"):  # macOS lacks this function
+    if hasattr(os, "sched_getaffinity"):  # macOS lacks sched_getaffinity
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
@@ -37,6 +37,6 @@ def threads() -> int:
 def memory() -> int:
     """Return the smaller of the machine's memory and the limit of the process's control group, in bytes."""
     found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    with suppress(OSError, ValueError):  # No control group, or its limit is "max"
+    with suppress(OSError, ValueError):  # There is no control group, or it has no limit ("max")
         found = min(found, int(Path("/sys/fs/cgroup/memory.max").read_text("ascii")))
     return found

@@ -74,7 +74,7 @@ def runs(*columns: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray
 def ranges(
     starts: npt.NDArray[np.integer[Any]] | int, counts: npt.NDArray[np.integer[Any]]
 ) -> npt.NDArray[np.int64]:
-    """Return joined ranges: range i has `counts[i]` integers from `starts[i]`, or from `starts` if an int."""
+    """Return joined ranges: range i has `counts[i]` integers from `starts[i]` (or from `starts`, an int)."""
     ends = np.cumsum(counts, dtype=np.int64)
     found: npt.NDArray[np.int64] = np.repeat(starts - (ends - counts), counts)
     found += np.arange(len(found))

@@ -24,7 +24,7 @@ EXTRAS = "dedup.extras"
 @cache
 def declared(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name. If several have the same name, dedup's own is used."""
-    from importlib.metadata import entry_points  # A slow import, seldom needed
+    from importlib.metadata import entry_points  # Imported late: a slow import
 
     found: dict[str, EntryPoint] = {}
     for point in sorted(entry_points(group=f"dedup.{group}"), key=lambda point: not is_own(point)):
@@ -71,13 +71,13 @@ def every(group: str) -> dict[str, Any]:
 
 
 def is_own(point: EntryPoint) -> bool:
-    # The module name tells this at once; reading the name of the distribution would take 3 ms.
+    # Test the name of the module: reading the name of the distribution would take 3 ms.
     return point.module.startswith("dedup.")
 
 
 def refuse(point: EntryPoint, why: str) -> None:
     """Log that a plug-in is left out, and why."""
-    import logging  # A seldom needed import
+    import logging  # Imported late: seldom needed
 
     group, name, maker = point.group.removeprefix("dedup."), point.name, _maker(point)
     logging.getLogger("dedup.plugins").warning(

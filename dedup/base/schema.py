@@ -11,7 +11,7 @@ from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 
 DEFAULT = "dedup"
-VARIABLE = config.SCHEMA_VARIABLE  # Unset or empty, and no schema in dedup.toml, means `DEFAULT`
+VARIABLE = config.SCHEMA_VARIABLE  # If empty, and dedup.toml has no schema: `DEFAULT`
 
 # Postgres cuts names at 63 bytes. A trigger's name adds up to 23 bytes: `SCHEMA_123456789_marks_update`.
 MAX_BYTES = 40
@@ -72,7 +72,7 @@ def outer(schema: str) -> str:
 
 def migration_lock(schema: str) -> int:
     """Return the key of the advisory lock that lets only one upgrade of a corpus run at a time."""
-    # The key has only seven bytes, so that it is below the maximum of a signed bigint.
+    # Use only seven bytes: a key of eight bytes could exceed the maximum of a signed bigint.
     plain = b"dedup+m"
     if schema != DEFAULT:
         plain = blake2b(plain + schema.encode(), digest_size=len(plain)).digest()

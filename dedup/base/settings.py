@@ -18,10 +18,10 @@ from dedup.base.article import MAX_TEXT_CHARACTERS, storable
 from dedup.base.errors import SettingError
 
 Kind = Literal["fingerprint", "rule", "window"]
-"""Kinds of settings, by the work that a change makes."""
+"""Kinds of settings, by the work that a change of a setting causes."""
 
 PRINT_KEYS, PRINT_BYTES = 85, 4 + 8 * 256
-"""Bucket keys and bytes per article of the signature that finds misread reprints (`text/damaged.py`)."""
+"""Number of bucket keys, and of bytes, of a signature that finds misread reprints (`text/damaged.py`)."""
 
 # Days per unit. A year always has 365 days, so that a window has the same length in every year.
 WINDOW_UNITS = {"d": 1, "w": 7, "y": 365}
@@ -57,7 +57,8 @@ class Settings:
     )  # fmt: skip
     text_min_words: int = _setting(
         # Shorter texts match if they share a template. On short newswire, 2.6 % of the marks are unconfirmed
-        # with 20 words, 0.4 % with 24; on a small set, a sixth and none. 22 to 30 work (scripts/recall.py).
+        # with a minimum of 20 words, 0.4 % with 24; on a small set, a sixth with 20, none with 24. Values
+        # from 22 to 30 work (scripts/recall.py).
         24, "fingerprint", "minimum number of words; shorter texts match by equal title and text", 1, 1_000
     )  # fmt: skip
     sentence_min_characters: int = _setting(
@@ -84,7 +85,7 @@ class Settings:
     )  # fmt: skip
     common_stories: int = _setting(
         # Similar stories count less ("effective" stories: docs/semantics.md, section 2). If the copies of a
-        # report have a shingle Jaccard of at least 0.6, all count as at most 1 / 0.6 ** 4 = 7.7 stories.
+        # report have a shingle Jaccard of at least 0.6, they count together as at most 1 / 0.6 ** 4 = 7.7.
         10, "rule", "a sentence in more effective stories than this number is common", 1, 1_000_000
     )  # fmt: skip
     duplicate_sentence_jaccard: float = _setting(0.7, "rule", "minimum sentence Jaccard of duplicates", 0, 1)
@@ -115,7 +116,8 @@ class Settings:
         8, "rule", "minimum number of shingles in each article for relations by signature", 1, 10_000
     )  # fmt: skip
     containment_sentences: int = _setting(
-        # With 2, texts of two sentences inside longer ones are found; no wrong pair more (scripts/recall.py).
+        # With 2, texts of two sentences are found in longer texts, without another wrong pair
+        # (scripts/recall.py).
         2, "rule", "minimum number of shared sentences for containment by sentences", 1, 100
     )  # fmt: skip
     containment_shingles: int = _setting(
@@ -124,8 +126,8 @@ class Settings:
         15, "rule", "minimum number of shingles in each article for containment by signature", 1, 10_000
     )  # fmt: skip
     containment_ratio: float = _setting(
-        # The estimate's error grows with the ratio: on unseen news, 99 % of the pairs were right up to 4,
-        # 80 % from 4 to 8, and a third above 16.
+        # The estimate's error grows with the ratio. On unseen news, 99 % of the pairs were right with ratios
+        # up to 4, 80 % with ratios from 4 to 8, and a third with ratios above 16.
         4, "rule", "beyond this ratio of shingles, containment by signature needs containment_share",
         1, 1_000_000,
     )  # fmt: skip
@@ -218,7 +220,7 @@ class Settings:
             for item in fields(self)
             if item.metadata["kind"] == kind
             and item.name != "default_language"
-            # Leave this setting out while it is off, so that older corpora keep their fingerprint versions.
+            # While this setting is off, leave it out: corpora made before the setting keep their hash.
             and (item.name != "damaged_print" or self.prints)
         ]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
@@ -259,7 +261,7 @@ def _read(name: str, value: Any, wanted: type) -> Any:
         return str(value)
     try:
         if wanted is int and isinstance(value, float) and not value.is_integer():
-            raise ValueError  # int() would turn 7.9 into 7
+            raise ValueError  # int() would accept 7.9, as 7
         return wanted(value)
     except (ValueError, OverflowError):
         raise SettingError(f"{name} must be {_CALLED[wanted]}, not {value!r}") from None

@@ -57,7 +57,7 @@ def from_microseconds(count: int) -> datetime:
 
 
 def range_of_days(first: date | None, last: date | None) -> tuple[datetime, datetime]:
-    """Return the first moment of a range of days (UTC) and the first moment after it; None: no bound.
+    """Return the first moment of a range of days (UTC), and the first moment after the range; None: no bound.
 
     Raises InputError: the range ends before it begins.
     """
@@ -115,8 +115,8 @@ def parse_time(
 
 def as_utc(value: datetime, name: str) -> datetime:
     """Return a time in UTC; a time without a zone is UTC. Raises InputError: NaT of pandas, or a bad year."""
-    if type(value) is not datetime:  # A pandas.Timestamp: drop its nanoseconds
-        if value != value:  # NaT, which differs from itself
+    if type(value) is not datetime:  # A Timestamp of pandas: drop the nanoseconds
+        if value != value:  # The time is NaT, which differs from itself
             raise InputError(f"{name} is not a time; leave it out if there is no time")
         value = datetime.combine(value.date(), value.time(), value.tzinfo).replace(fold=value.fold)
     if value.tzinfo is None:
@@ -136,16 +136,16 @@ def _from_text(
     try:
         found = _from_iso(re.sub(_SLASHED, r"\1-\2-\3", text, count=1))
         if found is None:
-            from dedup.base.written import written  # Imported only for rare forms
+            from dedup.base.written import written  # Imported late: only rare forms of dates need it
 
             found = written(text, day_first, languages)
         return found
-    except ValueError:  # For example 2024-13-01
+    except ValueError:  # An impossible date, such as 2024-13-01
         return None
 
 
 def _from_number(value: int | float) -> datetime | None:
-    if not abs(value) < 10**14:  # Also true for NaN
+    if not abs(value) < 10**14:  # NaN passes this test, too
         return None
     if isinstance(value, int):
         number = re.fullmatch(_NUMBER, str(value))
@@ -181,7 +181,7 @@ def _from_digits(sign: str, whole: str, fraction: str) -> datetime | None:
 
 
 def _from_days(days: float) -> datetime:
-    """Convert a spreadsheet's day count to the full minute that it rounds, if any; else to the second."""
+    """Convert a spreadsheet's day count to a full minute if it is that minute, rounded; else to a second."""
     seconds = days * 86_400
     minute = round(seconds / 60) * 60
     places = len(repr(days).partition(".")[2])
@@ -194,7 +194,7 @@ def _from_iso(text: str) -> datetime | None:
     if zone and zone.end() == len(text):
         text = text[: zone.start()]
         if zone[2] and len(text) <= len("2024-05-01"):
-            return None  # A zone needs a time of day
+            return None  # A time zone without a time of day is no time
         offset = zone[2] or ""
         if not re.fullmatch(_ISO, text + offset):
             return None

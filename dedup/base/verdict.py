@@ -21,7 +21,7 @@ UNSETTLED_LIMIT = 1_000
 # Maximum number of matches in a verdict. An article from a template can be similar to thousands of others.
 MATCHES_LIMIT = 50
 
-COPIES_LIMIT = 10_000  # Copies are counted only up to this number
+COPIES_LIMIT = 10_000  # Maximum count of copies
 COPIES_SHOWN = 3  # Maximum number of copies that a verdict names as text
 
 

@@ -25,7 +25,7 @@ def counted(count: int, one: str, more: str | None = None) -> str:
 
 
 def moment(time: datetime) -> str:
-    """Return a time without seconds: `2026-03-12 06:10`; at 00:00:00, a date without an hour, the date."""
+    """Return a time without seconds, `2026-03-12 06:10`; for 00:00:00, which means a day, only the date."""
     return f"{time:%Y-%m-%d}" if time.time() == midnight() else f"{time:%Y-%m-%d %H:%M}"
 
 
@@ -109,7 +109,7 @@ def first_words(text: str) -> str:
 
 
 class Called(Protocol):
-    """Type of an article in an answer: with its title, or with the first words of its text instead."""
+    """Type of an article that an answer shows by its title, or else by the first words of its text."""
 
     @property
     def title(self) -> str | None: ...

@@ -101,7 +101,7 @@ def written(
         elif name in ZONES:
             zone = timezone(timedelta(hours=ZONES[name]))
         elif name and name not in AMERICAN:
-            end = clock.start(7)  # The name is an ordinary word, not a zone
+            end = clock.start(7)  # The word is not the name of a time zone
         day = f"{text[: clock.start()]} {text[end:]}".strip(" ,")
         if name in AMERICAN:
             zone = _american(AMERICAN[name])
@@ -181,7 +181,7 @@ def _split(text: str) -> tuple[list[str], tuple[str, ...]] | None:
 
 
 def _meanings(words: tuple[str, ...]) -> dict[str, int] | None:
-    """Return language -> month for the month name in `words`; None if other words are not fillers."""
+    """Return language -> month for the month name in `words`; None if there are other words than fillers."""
     for names in _KNOWN:
         months, others = names()
         runs = [(i, j) for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
@@ -207,7 +207,7 @@ def _one(meanings: dict[str, int], languages: Collection[str] | None) -> int:
 
 
 Names = tuple[dict[str, dict[str, int]], frozenset[str]]
-"""Month name -> language -> number of the month; and the words that may appear beside the name."""
+"""Numbers of months by month name and language, and the words that may appear beside the name."""
 
 
 @cache
@@ -225,7 +225,7 @@ def table_of(part: str) -> Names:
     return months, frozenset(others)
 
 
-_KNOWN = (_english, partial(table_of, "press"), partial(table_of, "all"))  # Most frequent first
+_KNOWN = (_english, partial(table_of, "press"), partial(table_of, "all"))  # The most frequent languages first
 
 
 def _is_weekday(word: str) -> bool:

@@ -79,8 +79,8 @@ def attach(
     If the outlet is only a key of another table, name the column of the key, and the table and column of the
     name: `--publication feed_id=feeds.title`. If the text is in several tables, attach a view that joins the
     tables, with one row for each article. With `--watch`, triggers note changes of the tables that the view
-    reads: `id=entries.id` if the view's key `id` is that of `entries`, `entries.feed_id=feeds.id` for a table
-    to which `entries` refers, or only the name of a table, after whose changes all rows are compared.
+    reads: `id=entries.id` if the view's key `id` is the key of `entries`, `entries.feed_id=feeds.id` for a
+    table to which `entries` refers, or only the name of a table, after whose changes all rows are compared.
 
     A backfill and `dedup worker` compare a view every `--every` minutes, and `dedup sync` compares it at
     once. With `--changed`, a comparison reads only rows that changed since an hour before the last

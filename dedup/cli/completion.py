@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from typer import Argument
 
-VARIABLE = "_DEDUP_COMPLETE"  # Set by the script when you press Tab, for example to `complete_bash`
+VARIABLE = "_DEDUP_COMPLETE"  # Variable that the shell's script sets, for example to `complete_bash`
 
 
 def completion(

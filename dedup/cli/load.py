@@ -33,7 +33,7 @@ _FORMATS = {
 }
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
-Unusable = dict[str, InputError]  # Error by file, for files that cannot be used
+Unusable = dict[str, InputError]  # For each file that cannot be used, the error
 
 RejectsOption = Annotated[
     Path | None,

@@ -41,7 +41,7 @@ from dedup.cli import (
 
 FAILED, WRONG_USAGE = 1, 2
 HELP = ["-h", "--help"]  # Names of the option that shows the help
-INTERRUPTED = 128 + SIGINT  # Typer ends with the same code after a KeyboardInterrupt
+INTERRUPTED = 128 + SIGINT  # Exit code for a KeyboardInterrupt, the same as Typer's
 
 app = typer.Typer(
     name="dedup",
@@ -101,13 +101,13 @@ app.add_typer(settings.pin_app, name="pin")
 
 
 ANYWHERE = ("database", "schema", "debug")  # Options that may also follow the name of a command
-CHOSEN = (config.URL_VARIABLE, config.SECRET_VARIABLE, config.SCHEMA_VARIABLE)  # Variables that options set
+CHOSEN = (config.URL_VARIABLE, config.SECRET_VARIABLE, config.SCHEMA_VARIABLE)  # Set by options
 
 
 def _choose_database(url: str | None) -> None:
     if url is None:
         return
-    # A script may give an unset variable of the shell; the embedded server would then take the articles.
+    # A script may pass a variable that is not set: the articles would then go to the embedded server.
     if not url.strip():
         raise InputError("--database is empty: give an address, or leave the option out")
     os.environ.pop(config.SECRET_VARIABLE, None)
@@ -232,7 +232,7 @@ def command_line(named: Sequence[str] = ()) -> Any:
     root = typer.main.get_command(program(named))
     inherited = [copy(option) for option in root.params if option.name in ANYWHERE]
     for option in inherited:
-        # Only the help of the program shows these options, or they would drown those of each command.
+        # Only the help of the program shows these options: they would hide the options of each command.
         option.hidden, option.expose_value = True, False  # type: ignore[attr-defined]
         # A parameter of a plug-in may have the same name.
         option.name = f"dedup_{option.name}"

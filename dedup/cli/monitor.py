@@ -21,7 +21,7 @@ from dedup.cli.shared import METRICS_PACKAGES, JsonOption, corpus, counted, need
 if TYPE_CHECKING:
     from dedup.api import alarms
 else:
-    alarms = Later("dedup.api.alarms")  # Help must not wait for the database's modules
+    alarms = Later("dedup.api.alarms")  # Imported late: `--help` needs no database
 
 CheckOption = Annotated[
     bool, Option("--check", help="Check the corpus, with the output and exit codes of a Nagios plugin.")
@@ -174,7 +174,7 @@ def run_check(max_age: str, max_wait: str | None, fail_on: list[str] | None, jso
 
 
 def _threshold(given: str) -> tuple[str, alarms.Thresholds | None]:
-    """Return the name of a figure and its thresholds, None without any, from `NAME[=WARNING[:CRITICAL]]`."""
+    """Parse `NAME[=WARNING[:CRITICAL]]`; return the figure's name and thresholds, None without thresholds."""
     name, equals, limits = (part.strip() for part in given.partition("="))
     if name not in alarms.FIGURES:
         raise InputError(f"--fail-on: there is no figure {name!r}; there are {', '.join(alarms.FIGURES)}")

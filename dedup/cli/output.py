@@ -278,7 +278,7 @@ def _records(rows: Sequence[Sequence[Text]], columns: Sequence[_Column], screen:
             before = indent if column.name else 0
             room = screen.width - before
             fits = cell_len(text.plain) <= room
-            # An id that does not fit beside its name gets a line of its own, so that it can be copied whole.
+            # Put an id that does not fit beside its name on a separate line, for a user to copy the whole id.
             if column.name and not fits and (column.whole or room < NARROWEST_WORDS):
                 yield name
                 name, before, room = Text(), 0, screen.width

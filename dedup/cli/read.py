@@ -221,8 +221,8 @@ def stories(
 ) -> None:
     """List the stories with the most copies. Show the first outlet of each story, and who copied it.
 
-    With `--representative latest` or `fullest`, title and outlet are those of that article, whose id is in
-    the column `shown`.
+    With `--representative latest` or `fullest`, title and outlet are from that article, whose id is in the
+    column `shown`.
     """
     with corpus() as dd:
         found = dd.stories(limit, representative)

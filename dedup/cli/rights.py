@@ -45,7 +45,7 @@ def advice(arguments: Sequence[str]) -> str | None:
     """Return the kinds of role that may run a refused command, and how to become one; None if unknown."""
     words: list[str] = []
     given = iter(arguments)
-    # Options of every command may be anywhere.
+    # Skip options that every command has, which may be anywhere in the line.
     for word in given:
         if word in ("--database", "--schema"):
             next(given, None)

@@ -131,7 +131,7 @@ def _print_differing(
     if letters:
         title = f"passages with letters that differ ({len(sentences):,})"
     console.print(Text(title, style="bold"))
-    # A dumb terminal has no styles, so differing words need signs there too.
+    # In a dumb terminal, which has no styles, differing words get signs, too.
     styles = console.is_terminal and not console.is_dumb_terminal
     if styles and console.width >= NARROWEST_COLUMNS:
         table = _columns(Text("earlier", "dim"), Text("later", "dim"), below=1)

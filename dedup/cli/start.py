@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-LISTING = Path(__file__).with_name("help.txt")  # Made by scripts/command_pages.py
+LISTING = Path(__file__).with_name("help.txt")  # The file that scripts/command_pages.py makes
 WIDTH = 80  # Number of columns of `LISTING`
 
 EXTRA_COMMANDS = [
@@ -25,7 +25,7 @@ def main() -> None:
             sys.stdout.write(LISTING.read_text("utf-8"))
             sys.stdout.flush()
             return
-    from dedup.cli import main as commands  # Takes 150 ms
+    from dedup.cli import main as commands  # The import takes 150 ms
 
     commands.main()
 

@@ -22,8 +22,9 @@ from dedup.cli.signals import StopFlag
 STATUS_SECONDS = 1.0  # Minimum time between two messages about the status; a busy worker changes it often
 STATUS_CHARACTERS = 400  # Maximum length of a status, which `systemctl status` shows in one line
 SEND_SECONDS = 1.0  # Maximum wait for a queue of systemd that is full
-# The first question comes before the loop opens the database. At the second, the database is open or the loop
-# waits for it; after a refused login there is no second question.
+# Tell systemd that the command is ready when the loop asks for the second time whether to stop. The first
+# question comes before the loop opens the database. At the second, the database is open, or the loop waits
+# for it; after a refused login the loop does not ask again.
 READY_TURN = 2
 
 

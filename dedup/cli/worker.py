@@ -63,7 +63,7 @@ def worker(
         try:
             dedup.worker.work(stop=notifier.is_set, poll=poll, workers=workers, progress=notifier)
         except KeyboardInterrupt:
-            # After a second signal the exit code is the code of that signal; after the time limit it is 0.
+            # After a second signal, exit with the code of that signal; after the time limit, exit with 0.
             if not leave.late:
                 raise
             log.warning("stopped in the middle of a statement, which is undone; nothing is lost")

@@ -37,7 +37,7 @@ ROW_SECONDS = 0.1
 NEGLIGIBLE_SECONDS = 0.05  # A shorter wait for the settle lock is not deducted from the statement timeout
 FRESH_SECONDS = 1.0  # A connection is checked before use only if it was idle for longer
 
-# The server counts as lost if it has not answered this long after its own timeout.
+# Time after the server's own timeout. A server that has not answered by then counts as lost.
 GRACE_SECONDS = 5.0
 
 # Parameters of libpq: a connection is given up 30 s (30,000 ms) after the last answer of the server. This
@@ -50,14 +50,14 @@ KEEPALIVE = {
 }
 
 # After this time a second connection asks the server whether it still works on the statement. TCP cannot
-# tell: a proxy or a firewall may accept every byte and forward none. Nearly all statements end sooner.
+# tell: a proxy or a firewall may accept every byte and forward none. Few statements take so long.
 ASK_SECONDS = 3.0
-ASK_AGAIN_SECONDS = 30.0  # Time between questions whether a statement still runs; each costs the server 5 ms
-DOUBT_SECONDS = 2.0  # Time until the server is asked again if it said no: the result may still come
+ASK_AGAIN_SECONDS = 30.0  # Time between two such questions; each costs the server 5 ms
+DOUBT_SECONDS = 2.0  # Time until a second question after the answer no: the result may still come
 ASKING_SECONDS = 5.0  # Maximum time to connect, and to get the answer; no answer counts as no
 CANCEL_SECONDS = 2.0  # Maximum time to cancel a statement on Ctrl-C, or when a worker stops (within 10 s)
 
-# Batch sizes adapt so that a settling transaction takes this time, because scrapers may have to wait for it.
+# Target time of a settling transaction, for which scrapers may have to wait; batch sizes adapt to this time.
 HELD_SECONDS = 0.4
 _served: dict[int, float] = {}  # Monotonic time when the server last ran a thread's statement, by thread id
 
@@ -104,7 +104,7 @@ class Connection(psycopg.Connection[Any]):
             return super().wait(self._watched(gen), interval, limit)
         except psycopg.OperationalError as error:
             if error.sqlstate is None and timeout is None and time.monotonic() >= deadline:
-                # The state of the connection is unknown, so nobody may use it again.
+                # Close the connection, since its state is unknown.
                 self.pgconn.finish()
                 raise psycopg.OperationalError(f"the server gave no answer for {limit:.0f} s") from None
             raise
@@ -182,7 +182,7 @@ class Connection(psycopg.Connection[Any]):
         connection.isolation_level = IsolationLevel.READ_COMMITTED
         arrays.register(connection)
         row = connection.execute("SELECT pg_backend_pid()").fetchone()
-        # A pooler gives its clients an invented process id, so the two ids differ.
+        # A pooler tells its clients an invented process id, which differs from the id that the server gives.
         connection.pooled = row is None or row[0] != connection.info.backend_pid
         if connection.pooled:
             connection.prepare_threshold = None  # the next server connection lacks prepared statements
@@ -257,7 +257,7 @@ class Session:
         connection = self.connection
         patience = connection.patience
         working = (self.timeouts.statement if seconds is None else seconds) + GRACE_SECONDS
-        connection.patience = min(patience, working)  # enough for BEGIN, which is quick
+        connection.patience = min(patience, working)  # enough, since BEGIN is quick
         try:
             self._set_timeouts(seconds)
             with connection.transaction(), connection.cursor(binary=True) as cursor:
@@ -293,7 +293,7 @@ class Session:
             self._set_timeouts(seconds)
             with connection.cursor(binary=True) as cursor:
                 if connection.pooled:
-                    with connection.pipeline():  # sends both statements as one transaction
+                    with connection.pipeline():  # a pipeline sends both statements as one transaction
                         connection.execute(set_values(limits(self.timeouts, seconds), local=True))
                         cursor.execute(statement, values)
                 else:

@@ -8,7 +8,7 @@ SELECT coalesce(bool_or(
 FROM pg_stat_activity WHERE pid = %(pid)s
 
 -- name: let_go
--- End the server process of a lost connection that is idle in a transaction, because it would hold its locks until the
+-- End the server process of a lost connection that is idle in a transaction: the process would hold its locks until the
 -- server's own timeout. A transaction younger than 4 s is spared: a new process may have got the same id.
 SELECT coalesce(bool_or(pg_terminate_backend(pid)), false)
 FROM pg_stat_activity

@@ -48,7 +48,7 @@ def load(data: Buffer) -> npt.NDArray[Any]:
 def read_arrays(data: bytes, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Decode bigint arrays. `data`: results of `array_send`, joined. `counts`: number of elements of each."""
     words = np.frombuffer(data, _HEADER)
-    # An empty array has 3 words of 32 bits. Others have 5, and 3 per element: 1 for size, 2 for value.
+    # An empty array has 3 words of 32 bits; any other array 5, and 3 per element: 1 for size, 2 for value.
     sizes = np.where(counts > 0, 5 + 3 * counts, 3)
     starts = np.cumsum(sizes) - sizes
     places = np.repeat(starts, counts) + 6 + 3 * ranges(0, counts)

@@ -28,7 +28,7 @@ from dedup.db import postgres
 
 PORT = 5432  # part of the socket's name; always given, since $PGPORT would otherwise replace the default
 POLL_SECONDS = 0.05  # time between two checks whether the server is ready, or the lock is free
-CONNECT_SECONDS = 3  # maximum; a local server answers in milliseconds unless it hangs or is overloaded
+CONNECT_SECONDS = 3  # maximum wait; a local server answers in milliseconds unless it hangs or is overloaded
 READY_SECONDS = 60  # maximum time to shut down, or to recover after a crash
 INITDB_SECONDS = 120  # maximum for initdb, which took 2 to 6 s, but slow disks need longer
 LOCK_SECONDS = INITDB_SECONDS + READY_SECONDS  # longest time that a healthy command holds the lock
@@ -40,17 +40,17 @@ PATH_BYTES = 103 - len(f"/.s.PGSQL.{PORT}")  # the socket's path has at most 103
 NEW_DATA = {
     # The indexes should fit in memory: a look-up reads dozens of pages, and each page on disk costs 0.1 ms.
     "shared_buffers": f"{min(max(machine.memory() // 16_000_000, 256), 1_536)}MB",
-    "work_mem": "32MB",  # candidates are sorted in memory, not on disk
+    "work_mem": "32MB",  # then candidates are sorted in memory, not on disk
     "maintenance_work_mem": "128MB",  # for index builds of the backfill
     "max_wal_size": "2GB",  # a backfill writes more than the default 1GB between timed checkpoints
-    "checkpoint_timeout": "15min",  # fewer checkpoints write fewer full-page images
+    "checkpoint_timeout": "15min",  # rarer checkpoints write fewer full-page images
     "wal_compression": "pglz",  # full-page images of text shrink; pglz is in every build
     "jit": "off",  # our statements take milliseconds, compiling them takes longer
     # These settings keep texts of articles out of the server log, which is never rotated.
-    "log_min_messages": "log",  # LOG, FATAL and PANIC; only the client gets the ERROR of a statement
-    "log_error_verbosity": "terse",  # no DETAIL: "Failing row contains", "Failed process was running"
-    "log_min_error_statement": "panic",  # no text of a statement
-    "log_parameter_max_length": "0",  # no parameters, even if someone turns statement logging on
+    "log_min_messages": "log",  # logs LOG, FATAL and PANIC; only the client gets the ERROR of a statement
+    "log_error_verbosity": "terse",  # logs no DETAIL, such as "Failing row contains"
+    "log_min_error_statement": "panic",  # logs no text of a statement
+    "log_parameter_max_length": "0",  # logs no parameters, even if someone turns statement logging on
     "log_parameter_max_length_on_error": "0",
 }
 INITDB = (
@@ -91,7 +91,7 @@ class _Postmaster:  # as described by the file postmaster.pid, which may be outd
 
     def answers(self) -> bool:
         where = f"{self.url('postgres')}&connect_timeout={CONNECT_SECONDS}"
-        return psycopg.pq.PGconn.ping(where.encode()) == psycopg.pq.Ping.OK  # false during a recovery
+        return psycopg.pq.PGconn.ping(where.encode()) == psycopg.pq.Ping.OK  # false while the server recovers
 
     def alive(self) -> bool:
         """Return whether the process with the pid is the postmaster of the data folder."""
@@ -140,7 +140,7 @@ def start(home: Path | None = None) -> str:
 
 
 def stop(home: Path | None = None) -> bool:
-    """Stop the server; return whether it ran. Raises EmbeddedServerError: it cannot be stopped."""
+    """Stop the server; return whether it ran. Raises EmbeddedServerError: the server does not stop."""
     with _plain_errors("stop", home) as data:
         server = _postmaster(data)
         if server is None or not server.alive():
@@ -151,12 +151,12 @@ def stop(home: Path | None = None) -> bool:
 
 
 def status(home: Path | None = None) -> ServerStatus:
-    """Return the state of the server, and start nothing. Raises EmbeddedServerError: no right to read it."""
+    """Return the state of the server, and start nothing. Raises EmbeddedServerError: no right to read."""
     with _plain_errors("look at", home) as data:
         server, version = _postmaster(data), _read(data / "PG_VERSION").strip() or None
         if server is None or not server.answers():
             return ServerStatus(False, data, None, None, version)
-        with suppress(psycopg.OperationalError), server.connect("postgres") as db:  # connections may run out
+        with suppress(psycopg.OperationalError), server.connect("postgres") as db:  # none may be free
             version = db.info.parameter_status("server_version")
         return ServerStatus(True, data, server.url(), server.pid, version)
 
@@ -182,7 +182,7 @@ def _read(path: Path) -> str:
 
 def _postmaster(data: Path, port: int = PORT) -> _Postmaster | None:
     """Return the server that postmaster.pid describes (line 1: pid, line 5: socket folder), or None."""
-    # The port in the file is ignored: an upgrade hides its servers from commands at another port.
+    # Ignore the port in the file: an upgrade runs its servers at another port, to hide them from commands.
     lines = _read(data / "postmaster.pid").split("\n")
     if not lines[4:] or not lines[0].isdigit():
         return None
@@ -209,7 +209,7 @@ def _lock(data: Path) -> Iterator[None]:
     import fcntl
 
     path, deadline = data.with_name("postgres.lock"), time.monotonic() + LOCK_SECONDS
-    # Mode 0600, since anyone who can open the file can lock it. The kernel unlocks it when the holder ends.
+    # Mode 0600: whoever can open the file could lock it. The kernel unlocks it when the holder ends.
     with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600)) as file:
         while time.monotonic() < deadline:
             with suppress(BlockingIOError):
@@ -250,9 +250,9 @@ def _ensure_data(data: Path) -> None:
         return
     if major is not None:
         raise _not_ours(major)
-    for left_over in data.parent.glob("postgres.new-*"):  # made by a killed command
+    for left_over in data.parent.glob("postgres.new-*"):  # a killed command left this folder
         shutil.rmtree(left_over, ignore_errors=True)
-    # The folder is made beside its final path, then renamed: a kill leaves no incomplete folder at that path.
+    # Make the folder beside its final path, then rename it: a kill leaves nothing incomplete at that path.
     new = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=data.parent))
     try:
         postgres.run(new, "initdb", *INITDB, timeout=INITDB_SECONDS)
@@ -298,6 +298,6 @@ def _bring_up(data: Path, port: int = PORT) -> _Postmaster:
             if not nameable:
                 shutil.rmtree(socket_dir, ignore_errors=True)
             fatal = [line for line in _read(data / "server.log")[seen:].split("\n") if "FATAL:" in line]
-            if not any("is still in use" in line for line in fatal):  # by children of a killed server
+            if not any("is still in use" in line for line in fatal):  # by its children
                 raise EmbeddedServerError(fatal[-1] if fatal else str(failure)) from None
     raise EmbeddedServerError(f"no answer in {READY_SECONDS} s; the server may be recovering: try again")

@@ -26,13 +26,13 @@ from dedup.base.errors import (
 )
 
 ATTEMPTS = 5  # Minimum number of attempts at work that collides with other transactions
-PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # Base of the pause, doubled per attempt; maximum
+PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # First pause, which is doubled per attempt; maximum
 
 _Value = TypeVar("_Value")
 
 
 def retry(work: Callable[[], _Value], seconds: float = 0) -> _Value:
-    """Run work that begins transactions; repeat the work for `seconds` while other transactions block it."""
+    """Run work in transactions; if other transactions block the work, repeat it for up to `seconds`."""
     attempt, deadline = 0, time.monotonic() + seconds
     while True:
         attempt += 1

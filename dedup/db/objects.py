@@ -142,7 +142,7 @@ def _essence(kind: str, statement: str) -> str:
     """Return the part of a statement that is compared."""
     if kind == "table":
         return ""
-    # Compare such functions exactly: every version of the server keeps a quoted body as it was written.
+    # Compare functions with a quoted body exactly: every version of the server keeps such a body as written.
     if kind == "function" and "\nBEGIN ATOMIC" not in statement:
         return statement
     return _IGNORED.sub("", statement)

@@ -62,7 +62,7 @@ def refuse_unknown(found: str | None, database: Database) -> None:
     """Raise SchemaError for a schema that is newer than this program, or from before the first release."""
     if found is None or found in revisions():
         return
-    # An unknown revision is of a later program: revisions are names, and have no order of their own.
+    # Revisions are names without an order, so an unknown revision must be that of a later program.
     if found not in BEFORE_RELEASE:
         raise SchemaError(
             f"{database.location} has the schema of a newer dedup ({found}); upgrade this program"
@@ -87,13 +87,13 @@ def head() -> str:
 
 
 def revisions() -> list[str]:
-    """Return the revisions that this program knows, the oldest first: each migration names the one before."""
+    """Return the revisions that this program knows, the oldest first: a migration names its predecessor."""
     return list(_chain(folder() / "versions"))
 
 
 @cache
 def _chain(versions: Path) -> tuple[str, ...]:
-    # Alembic gives the same order, but importing it and every migration takes long, and each program asks.
+    # Alembic could tell the order, but importing Alembic and all migrations takes long at each start.
     after: dict[str, str] = {}
     for path in versions.glob("[!_.]*.py"):
         own, before = (found[1] for found in sorted(_LINK.findall(path.read_text("utf-8"))))

@@ -25,7 +25,7 @@ the views; a counter reads views without words of texts; a reader reads all that
 
 ROLES: tuple[Role, ...] = get_args(Role)
 MOST_NAMED = 3  # Maximum number of roles that a message names
-IDENTIFIER_BYTES = 63  # Maximum; Postgres cuts a longer name, which may then name another role
+IDENTIFIER_BYTES = 63  # Maximum of a name; Postgres cuts a longer one, which may then name another role
 
 _ASKED = "id, source_id, attachment_id, published_at, added_at, revision"
 _SHOWN = (
@@ -137,7 +137,7 @@ def advice(cursor: Cursor, task: str, allowed: Sequence[Role], dedup: str) -> st
 
 
 def _kinds(settles: bool, stores: bool, reads: bool, sees_texts: bool, sees: bool) -> list[Role]:
-    """Return the kinds of a role, by its rights; a kind that another includes is left out."""
+    """Return the kinds of a role, by its rights; leave out kinds that another of its kinds includes."""
     has: dict[Role, bool] = {
         "worker": settles,
         "reader": reads and not settles,

@@ -32,7 +32,7 @@ from dedup.db.statements import Statements
 
 _sql = Statements("db/server_upgrade")
 
-# The servers use this port during an upgrade, so that no client can write: clients use `embedded.PORT`.
+# Port of the servers during an upgrade. Clients use `embedded.PORT`, so no client can write.
 PORT = embedded.PORT + 1
 UPGRADE_SECONDS = 86_400.0  # Maximum time for pg_upgrade or pg_checksums, which write all data
 
@@ -163,13 +163,15 @@ def _make(new: Path, old: Path, *, checksums: bool) -> None:
     new.mkdir(mode=0o700)
     if user := postgres.server_user(old):
         os.chown(new, *user)
-    more = "--data-checksums" if checksums else "--no-data-checksums"  # pg_upgrade needs the same in both
+    # pg_upgrade needs the same setting of checksums in both folders.
+    more = "--data-checksums" if checksums else "--no-data-checksums"
     postgres.run(new, "initdb", *embedded.INITDB, more, timeout=embedded.INITDB_SECONDS)
 
 
 def _copy(old: Path, new: Path, *, checksums: bool) -> None:
     folders = [os.open(folder, os.O_RDONLY) for folder in (old, new)]
-    # The server's user may have no right to enter the folders above; for an open folder it needs none.
+    # The server's user may have no right to enter the folders above the data. A folder that is open already
+    # needs no such right.
     opened = [Path(f"/proc/self/fd/{folder}") for folder in folders]
     there = opened if opened[0].exists() else [old, new]
     programs = f"--old-bindir={postgres.programs_of(old)}"

@@ -128,7 +128,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def _is_text(kind: Any) -> bool:
-    # pandas makes large strings, Polars views of strings.
+    # pandas uses the type large_string, Polars the type string_view.
     from pyarrow import types
 
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
@@ -137,5 +137,5 @@ def _is_text(kind: Any) -> bool:
 def _convert_value(scalar: Any, arrow_error: type[Exception]) -> Any:
     try:
         return scalar.as_py()
-    except (ValueError, OverflowError, arrow_error):  # text is not UTF-8, or a time is after the year 9999
+    except (ValueError, OverflowError, arrow_error):  # a text is not UTF-8, or a time is after the year 9999
         return UNREADABLE

@@ -5,7 +5,7 @@ there the reader reads only the dates of the first records in advance. Rules for
 
 1. A date that is clear by itself is read (`../base/times.py`).
 2. A date such as 28/09/2016, with a day above 12, shows the order of day and month. If more than nine in ten
-   such dates have the same order, it holds for the whole column. If no date shows an order, but some dates
+   such dates have the same order, this order holds for the column. If no date shows an order, but some dates
    have full stops, the day is first. In all other cases, dates of three numbers are not read.
 3. A name that means different months in different languages, such as `listopad`, is read in a language that
    knows every month name of the column.
@@ -86,7 +86,7 @@ class _ColumnCounts(DateColumn):
     dotted: int = 0  # dates with full stops that mean two different days, such as 05.06.2018
     # Number of dates per ambiguous month name. The key has the meanings: pairs of language and month.
     named: Counter[frozenset[tuple[str, int]]] = field(default_factory=Counter)
-    languages: set[str] | None = None  # languages that have all month names read so far
+    languages: set[str] | None = None  # languages that know all month names read so far
 
     def narrow(self, languages: Iterable[str]) -> None:
         self.languages = set(languages) if self.languages is None else self.languages & set(languages)

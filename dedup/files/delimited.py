@@ -30,7 +30,7 @@ from dedup.files.record import (
 from dedup.files.report import Understanding
 from dedup.files.source import UTF8, LineSource, guess_encoding
 
-CSV_DELIMITERS = (",", ";", "\t", "|")  # If several fit equally well, the first is used
+CSV_DELIMITERS = (",", ";", "\t", "|")  # If several fit a file equally well, the first of them is used
 ROWS_LOOKED_AT = 10  # Maximum number of rows used to find the delimiter if no name of the header is known
 # Largest limit that csv accepts everywhere: a C long has 32 bits on Windows. `_CsvLines` has lower limits.
 CSV_FIELD_CHARS = 2**31 - 1
@@ -64,7 +64,7 @@ class _CsvLines(Iterator[str]):
         return self.raw
 
     def __next__(self) -> str:
-        within = bool(self.record)  # csv asks for a second line only while a quote is open
+        within = bool(self.record)  # csv asks for a further line of a record only while a quote is open
         line = self._read_line()
         self.record.append(line)
         broken = isinstance(line, Beginning)

@@ -114,7 +114,7 @@ def read_values(source: LineSource, path: Path | None) -> Iterator[tuple[int, by
                 found, before = found or inside, b""
                 continue
         before = b""
-        if len(around) < 2:  # a top-level value ends, which should have held the list
+        if len(around) < 2:  # the end of a top-level value that should have held the list
             if not found:
                 number += 1
                 yield number, None
@@ -133,7 +133,7 @@ def _has_content(between: bytes) -> bool:
 
 
 def _split_at_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Split at brackets outside strings. Yield each piece with the bracket after it, or with b""."""
+    """Split at brackets outside strings. Yield each piece with the bracket after it, or b"" at the end."""
     to_bracket, to_quote = re.compile(_TO_BRACKET).match, re.compile(_TO_QUOTE).match
     in_text, rest = False, b""
     for chunk in chunks:
@@ -141,7 +141,7 @@ def _split_at_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]
         at, rest = 0, b""
         while at < len(piece):
             reached = (to_quote if in_text else to_bracket)(piece, at)
-            assert reached is not None  # both patterns also match the empty string
+            assert reached is not None  # an empty match: both patterns allow it
             end = reached.end()
             mark = piece[end : end + 1]
             if mark == b'"':
@@ -158,13 +158,13 @@ def _split_at_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]
 
 
 def _is_unfinished(line: bytes) -> bool:
-    """Return whether a line is incomplete JSON. If it ends within a string, it is broken, not incomplete."""
+    """Return whether a line is incomplete JSON; a line that ends within a string is broken instead."""
     try:
         text = line.decode().rstrip()
         json.loads(text, strict=False)
     except json.JSONDecodeError as error:
         return error.pos >= len(text)
-    except (ValueError, RecursionError):  # such as a line that is not UTF-8
+    except (ValueError, RecursionError):  # for example, the line is not UTF-8
         pass
     return False
 

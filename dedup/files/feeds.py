@@ -39,12 +39,12 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "language": ("dc:language", "xml:lang", "channel language"),
     "byline": ("dc:creator", "author"),
 }  # fmt: skip
-"""Names of elements that may hold each field of an article; the first with a value is used."""
+"""Names of elements that may hold each field of an article; the first one with a value is used."""
 
 FULL = ("content:encoded", "content")  # Elements that should hold the whole text of an article
 CUT = ("…", "...", "[…]", "[...]")  # Endings of a text that show that the rest of the article is missing
 POST_TYPES = ("post", "page")  # WordPress types of entries that are articles
-UNREAD = ("wp:postmeta", "wp:comment")  # Skipped, because they are many and hold no field of an article
+UNREAD = ("wp:postmeta", "wp:comment")  # Skipped elements: they are many, and hold no field of an article
 
 _XML = "{http://www.w3.org/XML/1998/namespace}"
 _PREFIXES = {uri: prefix for prefix, uri in NAMESPACES.items()}
@@ -103,7 +103,7 @@ class Feed:
                 value = _get_body(child)
             else:
                 value = _get_person(child)
-            if not value or value.startswith("0000-00-00"):  # date of a WordPress draft
+            if not value or value.startswith("0000-00-00"):  # the date that WordPress gives to drafts
                 continue
             if name in ("author", "dc:creator"):
                 value = self._authors.get(value) or value
@@ -139,7 +139,7 @@ class Feed:
                 found[name] = drop_shortcodes(found[name])
 
     def find_exclusion(self, found: dict[str, str]) -> str | None:
-        """Remove the WordPress type and status from `found`; return the one that excludes it, or None."""
+        """Remove WordPress type and status from `found`; return the one that excludes the entry, or None."""
         if self.kind != "wxr":
             return None
         kind, status = found.pop("wp:post_type", "post"), found.pop("wp:status", "publish")
@@ -269,7 +269,7 @@ def _local_name(element: Any) -> str:
 
 
 def _prefixed_name(element: Any, parent: Any) -> str:
-    """Return an element's name, after the usual prefix of its namespace if its parent has another one."""
+    """Return an element's name; if its namespace is not its parent's, put the usual prefix before it."""
     if not isinstance(element.tag, str):
         return ""
     uri, _, local = element.tag.rpartition("}")
@@ -284,7 +284,7 @@ def _prefixed_name(element: Any, parent: Any) -> str:
 
 
 def _get_text(element: Any) -> str:
-    if not isinstance(element.tag, str):  # a comment or a processing instruction
+    if not isinstance(element.tag, str):  # the element is a comment or a processing instruction
         return ""
     return "".join(element.itertext()).strip()
 

@@ -29,7 +29,7 @@ from dedup.files.source import UTF8, LineSource
 
 BLANK = "the line is blank"
 
-# MongoDB exports a value that JSON lacks, such as a date, as an object with one of these keys.
+# Keys of the objects with which MongoDB exports values that JSON lacks, such as dates.
 _TYPED = ("$oid", "$date", "$numberLong")
 
 
@@ -124,7 +124,7 @@ def extract_object(
 ) -> dict[str, Any] | str:
     """Return the values of an object by field, or the reason to refuse it."""
     hit = content.get("_source")
-    if isinstance(hit, dict):  # an Elasticsearch hit, which contains the article
+    if isinstance(hit, dict):  # the object is a hit of Elasticsearch, which contains the article
         content = {"_id": content["_id"], **hit} if "_id" in content else hit
     if len(content) > MAX_RECORD_KEYS:
         return f"the record has {len(content):,} keys, the limit is {MAX_RECORD_KEYS:,}"
@@ -168,5 +168,5 @@ def parse_json(raw: bytes, what: str, encoding: str = UTF8) -> tuple[Any, str | 
         return None, f"broken JSON: {error.msg} at column {error.colno}"
     except RecursionError:
         return None, "JSON is nested too deeply"
-    except ValueError:  # CPython reads integers of at most 4,300 digits
+    except ValueError:  # CPython refuses integers of more than 4,300 digits
         return None, "a number in the JSON has too many digits"

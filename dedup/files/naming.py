@@ -64,8 +64,8 @@ Within = Callable[[str, str], tuple[str, ...] | None]
 class Option(NamedTuple):
     """Place where a field may be found: a name, and a path within the value of this name."""
 
-    key: Any  # name, or index of a column
-    rest: tuple[str, ...]  # path within the value
+    key: Any  # name of the value, or index of a column
+    rest: tuple[str, ...]  # path within the value of this name
     label: str  # dotted name shown to people
     others: tuple[str, ...] = ()  # later names of the field, ignored if this name has a value
 
@@ -220,7 +220,7 @@ def extract_values(record: Any, shape: RecordShape, understood: Understanding) -
                 understood.seen.add(field)
                 looked_into = key
             elif key == looked_into:
-                # In `{"source": {"name": null}}` the publication is missing: the object is not its name.
+                # In `{"source": {"name": null}}` the publication is missing: an object is not its name.
                 continue
             if value is None:
                 continue

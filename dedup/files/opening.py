@@ -32,7 +32,7 @@ class PluginSource(Protocol):
     suffixes: tuple[str, ...]  # file suffixes that the class reads, such as `(".wire",)`
     file: str  # name of the file in messages
     bytes_read: int
-    bytes_total: int | None  # None if the size is unknown
+    bytes_total: int | None  # size in bytes; None if unknown
     truncated: bool  # whether the end of the file is missing
 
     def records(self, plan: Plan, needed: Collection[str], understood: Understanding) -> Iterator[Record]:
@@ -198,7 +198,7 @@ def _choose_format(path: str, format: str | None) -> str:
         return "jsonl"
     suffix = _get_suffix(path)
     if (found := _find_format(suffix)) is None:
-        # For a missing file or a directory, this raises a better message than one about the suffix.
+        # Open the path first: for a missing file the error is then not about the suffix.
         open_file(path)[0].close()
         raise InputError(
             f"{path}: unknown format '{suffix}'; name the format ({', '.join(FORMATS)}) or rename the file "

@@ -25,8 +25,8 @@ from dedup.base.errors import InputError
 from dedup.base.extras import installing
 
 PLAIN_CHUNK_BYTES = 65_536
-PACKED_CHUNK_BYTES = 16_384  # Small, since a corrupt byte spoils its chunk; larger chunks are not faster
-UNPACKED_CHUNK_BYTES = 1_048_576  # Maximum per step, so that a decompression bomb cannot fill memory
+PACKED_CHUNK_BYTES = 16_384  # Bytes per read; few, since a corrupt byte spoils its chunk
+UNPACKED_CHUNK_BYTES = 1_048_576  # Maximum bytes unpacked per step: a decompression bomb must not fill memory
 
 GZIP_MAGIC = b"\x1f\x8b"
 _MAGIC = {GZIP_MAGIC: "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -47,7 +47,7 @@ XZ_MEMORY_BYTES = 128 * 1_048_576
 class Address(str):
     """Address of a file, such as `s3://bucket/news.jsonl`, without login and query, which may be secret."""
 
-    url: str  # the whole address
+    url: str  # the whole address, with login and query
 
 
 def find_address(path: str) -> str:
@@ -56,10 +56,10 @@ def find_address(path: str) -> str:
         return path
     scheme, name = found["scheme"].lower(), found["name"]
     login, _, host = found["host"].rpartition("@")
-    if scheme in ("http", "https"):  # elsewhere a name may contain these characters
+    if scheme in ("http", "https"):  # other names may contain ? and #
         name = _QUERY.split(name)[0]
         host = _QUERY.split(host)[0]
-    if _QUERY.search(login) or not _HOST.fullmatch(host):  # then the host may be a part of a password
+    if _QUERY.search(login) or not _HOST.fullmatch(host):  # the host may be a part of a password
         host, name = "…", f"/{name.rpartition('/')[2]}"
     made = Address(f"{scheme}://{host}{name}")
     made.url = path
@@ -73,7 +73,7 @@ class PackedFile:
         self.file = "<stdin>" if path == "-" else path
         self.bytes_read = 0  # position in the stored file, before unpacking
         self.bytes_total: int | None = None  # size of the stored file; None for pipes
-        self.packing: str | None = None  # gzip, bzip2, xz, zstd or zip
+        self.packing: str | None = None  # name of the packing: gzip, bzip2, xz, zstd or zip
         self.truncated = False  # whether the packed data end early or are corrupt
         self._archive = archive
         self._read: Callable[[int], bytes]
@@ -160,7 +160,7 @@ class _Gzip:
     """Decompressor of gzip with the interface of the decompressors in bz2 and lzma."""
 
     def __init__(self) -> None:
-        self._member = zlib.decompressobj(wbits=31)  # 31: gzip format; zlib verifies the checksum
+        self._member = zlib.decompressobj(wbits=31)  # 31 stands for gzip, whose checksum zlib verifies
 
     def decompress(self, chunk: bytes, most: int) -> bytes:
         return self._member.decompress(self._member.unconsumed_tail + chunk, most)
@@ -195,7 +195,7 @@ def _choose_unpacker(packing: str, file: str) -> Callable[[], Any]:
     return zstd.ZstdDecompressor
 
 
-MAX_DIRECTORY_BYTES = 4 * 1_048_576  # About 40,000 files; reading it takes 60 MB of memory
+MAX_DIRECTORY_BYTES = 4 * 1_048_576  # Maximum, for 40,000 files; reading it takes 60 MB of memory
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Methods that Python can unpack in steps
 _ENCRYPTED = 1  # Flag of an encrypted member
 _BROKEN_MEMBER = (zipfile.BadZipFile, EOFError, zlib.error)

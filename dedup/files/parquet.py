@@ -25,7 +25,7 @@ _LARGE_PAGE = (
 PARQUET_ENDS_EARLY = "Parquet data cannot be read: the rest of the file is missing"
 # Maximum size of a batch. In the worst case all rows have the largest value; a batch then has few rows.
 PARQUET_BATCH_BYTES = 16 * 1_048_576
-PARQUET_PAGE_BYTES = 256 * 1_048_576  # Limit when unpacked: 1,024 texts of twice the longest known length
+PARQUET_PAGE_BYTES = 256 * 1_048_576  # Maximum unpacked size: 1,024 texts of twice the longest known length
 PARQUET_BUFFER_BYTES = 65_536  # Without a buffer, pyarrow would hold all columns of a row group in memory
 
 

@@ -12,7 +12,7 @@ _UNPACKED, _PACKED = 2, 3  # Ids of the header fields with the unpacked and pack
 
 
 def find_largest_page(raw: Any, chunk: Any) -> int:
-    """Return the unpacked size of the largest page of `chunk`. If a header is bad, return that of `chunk`."""
+    """Return the unpacked size of the largest page of `chunk`; if a header is bad, of the whole chunk."""
     starts = [chunk.data_page_offset]
     if chunk.has_dictionary_page:
         starts.append(chunk.dictionary_page_offset)
@@ -67,7 +67,7 @@ def _skip_value(data: bytes, at: int, kind: int) -> int:
         return at
     if kind == _STRUCT:
         return _read_struct(data, at)[1]
-    raise ValueError(kind)  # page headers have no maps
+    raise ValueError(kind)  # a map, which page headers do not have
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:

@@ -51,7 +51,7 @@ from dedup.files.report import MAX_NAMES, LoadReport, Understanding, shorten
 from dedup.files.rows import ROWS, GivenRows
 from dedup.files.source import UTF8, guess_encoding
 
-Item = Article | Reject | Repair  # What a reader yields
+Item = Article | Reject | Repair  # Results that a reader yields
 
 # Maximum number and bytes of the records that are read before the first article is yielded. Each mapped name
 # must be in one of these records. In a pipe, the dates of these records decide how all dates are read.
@@ -128,7 +128,7 @@ class ArticleReader(Iterator[Item]):
         opened = again()
         understood = Understanding(self.file, opened.format)
         understood.url_may_be_id = self.understood.url_may_be_id
-        if opened.format == "parquet":  # only columns of dates need to be read
+        if opened.format == "parquet":  # the first pass needs only the columns of dates
             plan, needed = {field: plan[field] for field in TIMES}, set()
         try:
             self._scan_dates(opened.records(plan, needed, understood))
@@ -148,7 +148,7 @@ class ArticleReader(Iterator[Item]):
                 if len(first) >= FIRST_RECORDS or size >= FIRST_BYTES:
                     break
         except Exception as error:  # rows of a program may raise anything
-            failed = error  # raised below, after the records that were read
+            failed = error  # the error is raised below, after the records before it
         if first and (missing := self.understood.find_unseen(self._named)):
             self._refuse_unseen(len(first), *next(iter(missing.items())))
         if self.bytes_total is None:
@@ -175,7 +175,7 @@ class ArticleReader(Iterator[Item]):
 
     def _scan_dates(self, records: Iterable[Record]) -> None:
         def readable() -> Iterator[dict[str, Any]]:
-            with suppress(InputError):  # the second reading raises this error again
+            with suppress(InputError):  # ignored here: the second reading raises it again
                 for _, _, found in takewhile(lambda _: not self.stop(), records):
                     if isinstance(found, dict):
                         yield found
@@ -296,7 +296,7 @@ class ArticleReader(Iterator[Item]):
     def _reject(self, line: int, reason: str, raw: bytes | str | None, source_id: Any) -> Reject:
         length: int | None = None
         if raw is not None:
-            whole = raw.length if isinstance(raw, Beginning) else len(raw)  # a str is JSON in ASCII
+            whole = raw.length if isinstance(raw, Beginning) else len(raw)  # a str holds only ASCII
             if whole > len(raw) or whole > MAX_RAW_BYTES:
                 raw, length = raw[:MAX_RAW_BYTES], whole
         return Reject(self._opened.source.file, line, reason, raw, length, find_usable_id(source_id))

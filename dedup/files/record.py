@@ -90,7 +90,7 @@ def make_beginning(first: bytes, length: int, quotes: int) -> Beginning:
 
 def record_bytes(text_characters: int) -> int:
     """Return the maximum size of a record whose text may have up to `text_characters` characters."""
-    return max(MAX_RECORD_BYTES, 6 * text_characters + OTHER_BYTES)  # up to 6 bytes per character in JSON
+    return max(MAX_RECORD_BYTES, 6 * text_characters + OTHER_BYTES)  # JSON takes up to 6 bytes per character
 
 
 def describe_size(length: int, most: int) -> str:
@@ -121,7 +121,7 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
     for field in REQUIRED_FIELDS:
         if found.get(field) is None:
             raise InputError(f"{field} is missing")
-    if "" in found.values():  # an empty cell of CSV is a missing value
+    if "" in found.values():  # an empty text, such as a cell of CSV, is a missing value
         found = {field: value for field, value in found.items() if value != "" or field in REQUIRED_FIELDS}
     for field in ("source_id", "scope"):
         if type(found.get(field)) is int:  # isinstance would also accept True
@@ -133,7 +133,7 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
     try:
         made = Article(**found)
     except InputError:
-        pass  # `_repair` finds the bad field
+        pass  # `_repair` then finds the bad field
     else:
         # Each field is the given string itself (`is`), unless Article had to drop characters of it.
         if all(getattr(made, field) is found.get(field) for field in SHORT_FIELDS):
@@ -227,7 +227,7 @@ def show_beginning(value: Any) -> str:
             shown += piece[:MAX_REPAIR_CHARACTERS]
             if len(shown) >= MAX_REPAIR_CHARACTERS:
                 break
-    except (RecursionError, ValueError):  # nested too deeply to be shown
+    except (RecursionError, ValueError):  # the value is nested too deeply to be shown
         pass
     return shown[:MAX_REPAIR_CHARACTERS]
 

@@ -14,8 +14,8 @@ from dedup.base.errors import InputError
 from dedup.base.printable import as_json
 from dedup.files.whole import ends_a_line
 
-MAX_REPAIR_CHARACTERS = 100  # Maximum shown of a bad value: enough for a date, too short to quote a text
-FIRST_LINE_BYTES = 16 * 1_048_576  # Maximum read of the first line; the line of a record has up to 6 MiB
+MAX_REPAIR_CHARACTERS = 100  # Maximum for a bad value: enough for a date, too short to quote a text
+FIRST_LINE_BYTES = 16 * 1_048_576  # Maximum bytes read of the first line; a line for a record has up to 6 MiB
 _OWN_START = b'{"at": '  # Beginning of a rejects file, even if its first line is incomplete
 
 
@@ -25,7 +25,7 @@ class Reject:
 
     file: str  # path as passed by the caller, or `<stdin>`
     line: int  # number of the first line or row of the record, from 1
-    reason: str  # never holds text of the article
+    reason: str  # reason, without text of the article
     raw: str | bytes | None  # first MiB, at most, of the record as read; rows as JSON
     length: int | None = None  # size of the whole record in bytes, if `raw` is only its beginning
     source_id: str | None = None  # id of the record, if readable and valid
@@ -69,7 +69,7 @@ class RejectsFile:
             if self._file is None:
                 self._file = self.path.open("a", encoding="utf-8", newline="\n")
                 if self._file.tell() and not ends_a_line(self.path):
-                    self._file.write("\n")  # an earlier run was killed while writing a line
+                    self._file.write("\n")  # the last line is incomplete: a run was killed
             self._file.write(as_json(row) + "\n")
             self._file.flush()
         except OSError as error:
@@ -80,7 +80,7 @@ class RejectsFile:
         try:
             status = self.path.stat()
             if not stat.S_ISREG(status.st_mode):
-                return  # such as /dev/stderr, or a pipe, whose opening would wait for a writer
+                return  # not a regular file: /dev/stderr, or a pipe, which would wait for a writer
             if source is not None and _is_same(status, source):
                 raise InputError(f"{self.path} is the file to read; name a different file with --rejects")
             with self.path.open("rb") as file:
@@ -113,7 +113,7 @@ class RejectsFile:
 def _is_same(status: os.stat_result, source: str | Path) -> bool:
     try:
         return os.path.samestat(status, os.fstat(0) if str(source) == "-" else Path(source).stat())
-    except (OSError, ValueError):  # opening the source reports this error
+    except (OSError, ValueError):  # ignored here: opening the source reports it
         return False
 
 

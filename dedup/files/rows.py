@@ -36,7 +36,7 @@ GivenRows: TypeAlias = "Callable[[int], PluginSource]"
 
 
 def find_rows(given: object) -> GivenRows | Iterable[Article]:
-    """Return a function that opens the given rows; or the given articles. Raises InputError: neither."""
+    """Return a function that opens the given rows, or the given articles. Raises InputError for others."""
     if hasattr(given, "__arrow_c_stream__"):
         return partial(plugins.needed("inputs", "arrow", extra="frames"), given)
     if not isinstance(given, Iterable):
@@ -60,7 +60,7 @@ class DictSource:
     truncated = False
 
     def __init__(self, rows: Iterable[object], max_row_bytes: int) -> None:
-        self.bytes_read = 0  # estimated: characters of all texts
+        self.bytes_read = 0  # an estimate: number of characters of all texts
         self._rows, self._most = rows, max_row_bytes
 
     def close(self) -> None:

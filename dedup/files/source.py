@@ -22,7 +22,7 @@ _LONGEST_MARK = 4
 _MARK = "\ufeff".encode()
 # Python lists these as text encodings, but no document uses them.
 _UNUSED = frozenset({"charmap", "idna", "mbcs", "oem", "punycode", "undefined"})
-# Replaces bytes that cannot be decoded. It is invalid in UTF-8, so the record that has it is refused later.
+# Stands for bytes that cannot be decoded. It is invalid UTF-8, so the record is refused later.
 _NO_CHARACTER = "\udcff"
 
 
@@ -72,11 +72,11 @@ class LineSource(PackedFile):
         self.max_line_bytes = max_line_bytes
         self.partial = b""  # last, incomplete line of a truncated file
         self.line = 0
-        self.encoding = UTF8 if encoding is None else check_encoding(encoding)  # a byte order mark wins
+        self.encoding = UTF8 if encoding is None else check_encoding(encoding)  # a mark overrides it
         self.start = b""  # first bytes in UTF-8, without a byte order mark; a slow pipe may give few
         super().__init__(path, archive)
         try:
-            self.chunks = self._begin()  # all bytes in UTF-8, which can be read once
+            self.chunks = self._begin()  # the whole file in UTF-8, which can be read once
         except BaseException:
             self.close()
             raise
@@ -152,9 +152,9 @@ def text_codec(name: str) -> str | None:
     """Return Python's name for a text encoding; None if there is no text encoding of this name."""
     try:
         found = codecs.lookup(name).name
-        if found in _UNUSED or "escape" in found:  # For example unicode_escape, for Python source
+        if found in _UNUSED or "escape" in found:  # Not for documents, such as unicode_escape
             return None
-        sample = "text".encode(found)  # LookupError if the codec is not for texts, such as zlib
+        sample = "text".encode(found)  # LookupError: the codec is not for texts, such as zlib
         codecs.getincrementaldecoder(found)("replace").decode(sample)
     except (LookupError, ValueError):
         return None
@@ -187,7 +187,7 @@ def guess_encoding(sample: bytes) -> str:
     high = [byte for byte in sample if byte >= 0x80]
     beside = sum(a >= 0x80 and b >= 0x80 for a, b in itertools.pairwise(sample))
     low = sum(byte < 0xA0 for byte in high)
-    if beside * 2 > len(high):  # these bytes are mostly adjacent, so the script is not Latin
+    if beside * 2 > len(high):  # bytes of letters that are mostly adjacent: the script is not Latin
         if low * 4 > len(high):
             return "shift_jis"
         return "cp1251" if sum(byte >= 0xE0 for byte in high) * 2 > len(high) else "gb18030"

@@ -34,7 +34,7 @@ def new_file(path: Path, *, private: bool = False, replace: bool = False) -> Ite
             os.link(made, path)  # unlike a rename, a link fails if `path` now exists
         except FileExistsError:
             raise InputError(f"{path} exists; give another name") from None
-        except OSError:  # the file system has no links
+        except OSError:  # the file system supports no links
             _refuse_existing(path)
             made.rename(path)
     except OSError as error:

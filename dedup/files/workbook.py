@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import date, time
 from typing import Any
 
-_to_reader = os.fdopen(1, "wb", closefd=False)  # pipe to `excel.py`
+_to_reader = os.fdopen(1, "wb", closefd=False)  # the pipe to `excel.py`
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def _send(value: Any) -> None:
 
 
 def _tag_type(cell: Any) -> Any:
-    """Return a cell of a type that JSON lacks, such as a date, in the form that `excel.py` expects."""
+    """Return a value that JSON lacks, such as a date, in the form in which `excel.py` expects it."""
     return {type(cell).__name__: cell.isoformat()} if isinstance(cell, date | time) else str(cell)
 
 

@@ -1,4 +1,4 @@
-"""Decide the marks and pairs of many articles, with arrays (docs/semantics.md, sections 3 to 5). Pure.
+"""Decide the marks and pairs of many articles, with arrays (docs/semantics.md, sections 3 to 5).
 
 `oracle.py` has the same rules in their simplest form. Articles *inside* are decided; articles *outside* keep
 their marks. `../settling/settle.py` decides a batch; `../settling/memory/` decides a whole corpus.
@@ -24,7 +24,7 @@ from dedup.rules.pairs import CODE, Codes, score, scored_at_once
 
 COMPARED_AT_ONCE = 4_000_000  # Maximum comparisons per step (100 MB); a step has at least one article
 
-# Share of all articles: after this many new duplicates, they are left out of further comparisons.
+# Whenever this share of all articles has newly become duplicates, further comparisons leave these out.
 GONE_SHARE = 0.02
 
 NOBODY = -1
@@ -109,11 +109,11 @@ class PairArrays(Columns):
     containment: Shares
 
     def codes(self) -> Bigints:
-        """Return one integer for each pair; see `code`."""
+        """Return one integer for each pair, made by `code`."""
         return code(self.later, self.earlier)
 
     def united(self, others: PairArrays) -> tuple[PairArrays, Flags]:
-        """Return the union of these pairs and `others`, and for each pair whether it is in `others`."""
+        """Return the union of these pairs and `others`, and a flag for each pair: True if in `others`."""
         if not len(others):
             return self, np.zeros(len(self), np.bool_)
         own, wanted = self.codes(), others.codes()
@@ -182,7 +182,8 @@ class ComparedArrays:
     def __init__(self, profiles: Profiles, settings: Settings, inside: Flags, at_once: int) -> None:
         self._profiles, self._settings, self._at_once = profiles, settings, at_once
         self._size, self._first = len(inside), int(np.count_nonzero(~inside))
-        # Both kinds are numbered in canonical order, so articles are only compared with smaller numbers.
+        # Number first the articles outside, then the articles inside, each group in canonical order. So an
+        # article is compared only with smaller numbers.
         self.place = np.argsort(inside, kind="stable").astype(np.int32)
         self.number = np.empty(self._size, np.int32)
         self.number[self.place] = np.arange(self._size, dtype=np.int32)
@@ -341,7 +342,7 @@ class _Decider:
     def _find_duplicates(self, start: int, duplicates: PairArrays) -> None:
         """Clear the flag `canonical` of each article that duplicates an earlier original."""
         canonical, number = self._canonical, self._comparison.number
-        # Ignore pairs whose later article is outside (numbered below `start`), since it keeps its mark.
+        # Ignore pairs whose later article is outside (numbered below `start`) and so keeps its mark.
         duplicates = duplicates[number[duplicates.later] >= start]
         here = number[duplicates.earlier] >= start
         canonical[duplicates.later[~here]] = False

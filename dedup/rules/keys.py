@@ -1,4 +1,4 @@
-"""Group articles that share a sentence hash, a content hash or a bucket key, and pair the members."""
+"""Group articles that share a sentence hash, a content hash or a bucket key; pair the members of a group."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Groups:
         self._by_place = np.argsort(self._places, kind="stable").astype(np.int32)
         counts = np.bincount(self._places, minlength=self._size)
         self._first = np.concatenate([[0], np.cumsum(counts)])
-        # Cumulative numbers of comparisons. `work` computes them only if several articles are compared.
+        # Cumulative counts of comparisons, which `work` computes at its first call.
         self._work: npt.NDArray[np.float64] | None = None
 
     def work(self, start: int) -> npt.NDArray[np.float64]:

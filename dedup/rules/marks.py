@@ -1,4 +1,4 @@
-"""Order articles canonically, and decide marks by relations (docs/semantics.md, section 5). Pure.
+"""Order articles canonically, and decide marks by relations (docs/semantics.md, section 5).
 
 In SQL, `dedup.canonical_time` returns the same time as `order_key`. `decide.py` decides marks with arrays.
 """

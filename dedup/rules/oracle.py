@@ -25,7 +25,7 @@ class Subject:
     id: int
     order: OrderKey
     fingerprint: Fingerprint
-    published: int = 0  # see `marks.published_second`
+    published: int = 0  # seconds, from `marks.published_second`
 
 
 def common_sentences(

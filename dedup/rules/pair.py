@@ -1,4 +1,4 @@
-"""Score a pair of fingerprints, and decide their relation (docs/semantics.md, sections 3 and 4). Pure.
+"""Score a pair of fingerprints, and decide their relation (docs/semantics.md, sections 3 and 4).
 
 `pairs.py` has the same rules for arrays; a test checks that both give equal results.
 """
@@ -18,7 +18,7 @@ from dedup.text.damaged import print_jaccards
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import Signature
 
-DAY = 86_400  # Seconds
+DAY = 86_400  # Seconds of a day
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def relate(a: Profile, b: Profile, settings: Settings, pin: Relation | None = No
 
 
 def relate_scored(scores: Scores, settings: Settings, pin: Relation | None = None) -> Related | None:
-    """Return the relation of a pair, given its scores; see `relate`."""
+    """Return the relation of a pair with these scores; see `relate`."""
     if pin is not None:
         return None if pin is Relation.UNRELATED else Related(pin, Rule.PINNED, scores)
     if rule := _duplicate_by(scores, settings):

@@ -24,10 +24,10 @@ WORK_AT_ONCE = 4_000_000  # Maximum number of pairs in memory before repeated pa
 SCORED_AT_ONCE = 25_600_000  # Maximum bytes of signatures per step: 100,000 pairs, about 100 MB
 
 Bigints = npt.NDArray[np.int64]
-Seconds = Bigints  # Shape (m,): see `marks.published_second`
+Seconds = Bigints  # Shape (m,): seconds, from `marks.published_second`
 Signatures = npt.NDArray[np.uint8]  # Shape (m, k): a row is a signature, then a print (of letters) if used
 
-RULES = tuple(sorted(Rule))  # Sorted by name; arrays contain places in this tuple
+RULES = tuple(sorted(Rule))  # All rules, sorted by name; arrays contain places in this tuple
 CODE = {rule: place for place, rule in enumerate(RULES)}  # Place of each rule in `RULES`
 Codes = npt.NDArray[np.int8]  # Shape (m,): place of the rule of each pair
 
@@ -95,7 +95,7 @@ class Scored(Columns):
 
     def rules(self, settings: Settings) -> Codes:
         """Return the rule of each related pair, as a place in `RULES`."""
-        # Write the rules in reverse order of precedence, so that the first rule that holds is written last.
+        # Write the rules in reverse order of precedence, so that a rule overwrites the rules after it.
         found = np.full(len(self.pairs), CODE[Rule.CONTAINMENT], np.int8)
         by_sentences, by_signature = self._similar_by(settings)
         found[by_signature] = CODE[Rule.SIGNATURE]
@@ -171,7 +171,7 @@ def _likeness(
     size = settings.signature_size
     both = np.flatnonzero(signed)
     if not len(both):
-        return found, printed  # The rows can have length 0 if no text has shingles
+        return found, printed  # Without a text with shingles, rows may have length 0
     a, b = (rows if len(both) == len(rows) else rows[both] for rows in signatures)
     found[both] = jaccards(a[:, :size], b[:, :size])
     if settings.prints:

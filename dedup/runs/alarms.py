@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # If there are workers, an article may wait this long without a run at work. Even under load a worker begins a
 # run within a second, and a restart of the server takes less time than this.
 WAIT_SECONDS = 900.0
-FAILING_RUNS = 2  # A problem is reported after this number of failures with one error, without a success
+FAILING_RUNS = 2  # Failures in a row, with the same error, after which a problem is reported
 # Failed articles with these reasons need no repair: photo articles have no text, and articles before the
 # horizon are never compared. Every newsroom has such articles every day.
 NO_FAULT = ("empty", "archived")
@@ -46,7 +46,7 @@ class Thresholds(NamedTuple):
 class Meaning(NamedTuple):
     about: str  # the thing that is counted, in words
     listing: str  # command that lists the counted things
-    unit: str = ""  # "s": seconds; "": a count
+    unit: str = ""  # unit of the value: "s" for seconds, "" for a count
 
 
 FIGURES = {
@@ -132,7 +132,7 @@ def figures(
 
 
 def _values(found: Vitals) -> dict[str, tuple[float | None, *tuple[str, ...]]]:
-    """Return the value of each figure, and its problems in words; without words, `Meaning.about` serves."""
+    """Return the value of each figure, and its problems in words (without words, `Meaning.about` is used)."""
     since = None if found.quiet_at is None else (found.at - found.quiet_at).total_seconds()
     last = "nothing was settled yet" if since is None else f"all was last settled {_hours(since)} ago"
     error, failures = max(found.failing.items(), key=lambda item: item[1], default=("", 0))
@@ -170,7 +170,7 @@ def _values(found: Vitals) -> dict[str, tuple[float | None, *tuple[str, ...]]]:
 
 
 def _gone_workers(found: Vitals) -> tuple[int, str]:
-    """Return number and message if all workers are gone; 0 if one is alive, or all are forgotten."""
+    """Return the number of workers and a message if all are gone; 0 if one is alive, or all are forgotten."""
     if not found.workers or any(worker.alive for worker in found.workers):
         return 0, ""
     gone = max(found.workers, key=lambda worker: worker.seen_at)

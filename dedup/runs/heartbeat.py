@@ -22,11 +22,11 @@ from dedup.runs.runs import Owner, Run, RunCounts
 
 BEAT_SECONDS = 5.0
 COMPUTING = 0.1  # Share of a core above which a process counts as computing; waiting threads use about 0.01
-GRACE_SECONDS = 1.0  # Wait for another run to end, since the server notices a killed process late
+GRACE_SECONDS = 1.0  # Maximum wait for another run to end: the server notices a killed process late
 
 
 class Heartbeat:
-    """A run and its row in `dedup.run`. It receives the progress (as a `Progress`), and must be closed."""
+    """A run with its row in `dedup.run`; receiver of the progress of the work. Call `close` at the end."""
 
     def __init__(self, database: Database, what: str) -> None:
         self.other: Run | None = None  # the live run that `claim` found
@@ -135,7 +135,7 @@ class Heartbeat:
 
     def _find_owner(self, cursor: Cursor) -> Owner:
         session = runs.find_session(cursor)
-        # Behind a pooler a session lives longer than this process, so it cannot show that the run ended.
+        # Behind a pooler a session outlives this process, so its end does not show that the run ended.
         if self._connection.pooled:
             return Owner(socket.gethostname(), os.getpid(), None, None)
         return Owner(socket.gethostname(), os.getpid(), *session)

@@ -43,7 +43,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Run(Answer):
-    """A run without a stored end: it is alive, or it is gone and could not store its end.
+    """A run without a stored end: alive, or gone before it could store its end.
 
     Attributes:
         done: number of items of this stage that are done.
@@ -92,7 +92,7 @@ class RunCounts:
     fingerprinted: int
     settled: int
     failed: int
-    seconds: Mapping[str, float]  # duration by stage
+    seconds: Mapping[str, float]  # seconds by stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ SET seen_at = clock_timestamp(), backend_pid = %(backend_pid)s, backend_start = 
 WHERE id = %(worker)s
 
 -- name: session
--- Return the session of this connection: the id of its server process, and its start, if visible.
+-- Return the session of this connection: the id of its server process, and the start of the process if visible.
 SELECT pg_backend_pid(), (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())
 
 -- name: totals

@@ -1,4 +1,4 @@
-"""Put changed settings into force in short transactions, so that no other process waits long for the lock."""
+"""Put changed settings into force in short transactions, so that other processes wait only briefly."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dedup.db.database import Cursor, Database, run_locked
 from dedup.store import rulebooks
 from dedup.store.rulebooks import AdoptionPlan
 
-ARTICLES_PER_TRANSACTION = 2_000  # One transaction holds the settle lock for about a tenth of a second
+ARTICLES_PER_TRANSACTION = 2_000  # Maximum: a transaction should hold the settle lock for only 0.1 s
 
 
 def adopt(database: Database) -> bool:

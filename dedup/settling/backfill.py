@@ -41,7 +41,7 @@ from dedup.store.stories import Reprints
 # A run ends with an error after this number of rounds (or batches) that did exactly the same work.
 SAME_ROUNDS = 10
 
-DEFERRED_PER_TRANSACTION = 100  # One transaction holds the settle lock for a few hundredths of a second
+DEFERRED_PER_TRANSACTION = 100  # Maximum: a transaction should hold the settle lock for less than 0.1 s
 MOST_REPRINTED = 3  # Number of the most reprinted stories that a report names
 
 
@@ -124,7 +124,7 @@ def backfill(
         try:
             BackfillRun(database, report, heartbeat, options, progress or SilentProgress(), stop).run()
         except BaseException as error:
-            # The outcome is lost if the database is down. The next run then notices that this run is dead.
+            # If the database is down, the outcome is not stored; the next run notices that this run is dead.
             with suppress(Exception):
                 heartbeat.end("failed", type(error).__name__)
             raise
@@ -175,7 +175,7 @@ class BackfillRun:
         finally:
             done = self._report
             counts = RunCounts(done.fingerprinted, done.settled, done.failed, done.seconds)
-            # Ignore an error here: it must not hide the error that ended the run, and counts only inform.
+            # Ignore an error here: the counts only inform, and must not hide the error that ended the run.
             with suppress(Exception):
                 self._heartbeat.add_counts(counts)
 

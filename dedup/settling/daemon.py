@@ -135,7 +135,7 @@ class Daemon:
         with self._database.transaction() as cursor:
             found = waiting.find_waiting(cursor)
         now = time.monotonic()
-        # `find_waiting` does not notice that the program was updated, but a round does. So run one at first.
+        # Begin with a round: unlike `find_waiting`, a round notices that the program was updated.
         if self._first:
             found = Waiting(True, found.counting, found.words)
         self._quiet = not found
@@ -150,7 +150,7 @@ class Daemon:
             return False
         did = self._run_round()
         if self._first:
-            # Make the next round store at once that this worker is idle, without a pause of SEEN_SECONDS.
+            # Make the next round store at once that this worker is idle, not only after SEEN_SECONDS.
             self._first, self._seen_at = False, float("-inf")
         self._worked_at = self._counted_at = time.monotonic()
         return did

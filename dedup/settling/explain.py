@@ -51,7 +51,7 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
     common = set(settling.find_common(cursor, everything).tolist())
     earlier, later = (
         {key: sentence for key, sentence in one.counted.items() if key not in common}
-        if together  # else equal sentences have different hashes
+        if together  # texts of two scopes have different hashes for equal sentences
         else {}
         for one in (first, second)
     )

@@ -48,7 +48,7 @@ class PoolOptions:
 class Counts:
     fingerprinted: int = 0  # texts that got a fingerprint
     failed: int = 0  # texts that cannot have a fingerprint
-    articles: int = 0  # articles read
+    articles: int = 0  # number of articles read
     which: int = 0  # a hash of the articles read and their revisions
 
 

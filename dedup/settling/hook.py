@@ -35,12 +35,12 @@ MAX_CASCADE = 500
 MAX_CANDIDATES = 5_000  # Maximum number of articles that one hook compares; about 0.2 s
 
 # While at least MANY_UNSETTLED articles are unsettled, a hook compares at most MANY_CANDIDATES articles. More
-# comparisons would be wasted: each batch of a backfill that settles such articles makes this one stale.
+# comparisons would be wasted: when a backfill settles such articles, it makes the hook's article stale again.
 MANY_CANDIDATES = 500
 MANY_UNSETTLED = 1_000
 
-STORE_SECONDS = 0.1  # Maximum wait to store an article without settling it; after that it is deferred
-NO_ID = 0  # Id of an article that is not stored yet: the database assigns the real id
+STORE_SECONDS = 0.1  # Maximum wait to store an article without settling it; then the article is deferred
+NO_ID = 0  # Stands for the id of an article that is not stored yet
 
 DELETED = "the article was deleted while it was being stored; submit it again"
 
@@ -77,12 +77,12 @@ def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint
     else:
         later = [partner for partner in found if partner[0] > place]
         if any(p[1] not in met.partners or p[2].relation is Relation.DUPLICATE for p in later):
-            return None  # a later article changes
+            return None  # the mark of a later article changes
         alike = [row for row in met.others if row.score is not None and row.id not in met.partners]
         before = {row.id: (-(row.score or 0), row.reason or "") for row in alike}
         ranks = {p[1]: (-p[2].scores.score, p[2].rule.value) for p in earlier}
         if any(before.get(id) == rank for id, rank in ranks.items()):
-            return None  # the order decides between equal matches
+            return None  # canonical order must choose between equal matches
         gaining = {id for id, rank in ranks.items() if id not in before or rank < before[id]}
         best = kept_similar(earlier, settings)
         kept = [partner for partner in earlier if partner in best or partner[1] in gaining]
@@ -108,7 +108,7 @@ def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint
 
 
 def _have_others(met: Lookup, settings: Settings) -> bool:
-    """Return whether an original that was similar to the article before an edit is related to another one."""
+    """Return whether one of the originals that were similar before an edit is related to another original."""
     originals = [row for row in (*met.others, *met.near) if row.canonical]
     for row in originals:
         if row.id in met.partners:
@@ -135,11 +135,11 @@ def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerpri
     known = store(cursor, article)
     is_free = rulebooks.memory_run(cursor) is None
     if not known.settled and window.find_outside(cursor, settings, [known.id]):
-        if is_free:  # while the memory engine runs, leave the article to its backfill
+        if is_free:  # else the memory engine runs, and its backfill archives the article
             _settle_cascade(cursor, settings, [*partners, *window.archive(cursor, settings, [known.id])])
     elif not known.settled:
         if (known.language, known.title, known.scope) != (article.language, article.title, article.scope):
-            # The caller omitted a stored value that the fingerprint needs, so make it again.
+            # The caller left out a stored value that the fingerprint depends on: make the fingerprint again.
             made = fingerprint(rulebook, article, known)
         result = Fingerprinted(known.id, known.revision, made.fingerprint, made.reason)
         fingerprints.store(cursor, [result])
@@ -185,7 +185,7 @@ def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> lis
 
 
 def settle_articles(cursor: Cursor, settings: Settings, ids: Iterable[int]) -> None:
-    """Settle articles, and then the articles that became stale because of this, within the limits of a hook.
+    """Settle articles, then the articles that this makes stale, within the limits of a hook.
     Do nothing while the memory engine runs, since it settles the whole corpus."""
     if rulebooks.memory_run(cursor) is None:
         _settle_cascade(cursor, settings, ids)

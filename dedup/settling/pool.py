@@ -54,7 +54,7 @@ class StoredPart:
     """Result for the articles of a chunk, after it was stored."""
 
     articles: Chunk
-    failed: dict[int, str] = field(default_factory=dict)  # reason by article id
+    failed: dict[int, str] = field(default_factory=dict)  # failed articles: reason by id
     gone: list[int] = field(default_factory=list)  # ids of texts that changed, were deleted or wait no longer
     stored: StoredBatch | None = None
 
@@ -203,7 +203,7 @@ class FingerprintPool:
             self._idle.put(connection)
 
     def _borrow(self) -> Connection:
-        """Return an idle connection or open one; if the server allows no more, wait until one is idle."""
+        """Return an idle or a new connection; if the server allows no more, wait for an idle connection."""
         if self._cancelled:
             raise ClosedError(f"{self._database.location}: the work was stopped")
         with suppress(Empty):

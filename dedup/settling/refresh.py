@@ -19,10 +19,10 @@ from dedup.store.common_sentences import CommonChange, SentenceCount
 from dedup.store.rulebooks import Rulebook
 from dedup.text.fingerprint import Fingerprinter
 
-# If a larger share of fingerprints changed, one pass over all of them is less work than many index look-ups.
+# If more than this share of the fingerprints changed, reading all is less work than many index look-ups.
 FULL_COUNT_SHARE = 0.1
 
-# Maximum sentences that one transaction under the settle lock changes, and maximum sum of their carriers. A
+# Maximum sentences that one transaction under the settle lock changes, and maximum total of their carriers. A
 # sentence with more carriers is changed alone.
 CHANGES_PER_TRANSACTION = 500
 CARRIERS_PER_TRANSACTION = 10_000
@@ -68,7 +68,7 @@ class SentenceCounts:
     taken: Bigints  # ids of the rows of `sentence_change` that `counts` includes
     counts: Sequence[SentenceCount]
     changes: Sequence[CommonChange]  # changes to the table of common sentences
-    # Sentence that becomes common or stops being common -> articles to settle again; None to read them later.
+    # By sentence that becomes common or stops being common: articles to settle again; None: read these later.
     carriers: Mapping[int, Sequence[int]] | None = None
 
     def find_carriers(self, cursor: Cursor, part: Sequence[CommonChange]) -> list[int]:

@@ -94,7 +94,7 @@ def _compare_versions(
             return
         pairs = waiting.page(start, PAGE)
         wanted = {id for pair in pairs for id in (pair.id, pair.other_id)}
-        # A text may be compared with a text of the last page, so keep sentences that are still needed.
+        # Keep sentences of the last page that are needed: a text may be compared with a text of that page.
         known = {id: found for id, found in known.items() if id in wanted}
         with database.transaction() as cursor:
             for task in articles.load_texts(cursor, sorted(wanted - known.keys())):

@@ -31,7 +31,7 @@ from dedup.settling.candidates import drop_common, find_sharing, make_profiles
 from dedup.store import settling
 from dedup.store.settling import Among, FingerprintRow, Outcome, PairRows
 
-COMPARED_AT_ONCE = 20_000  # Maximum comparisons per step. Later steps do not compare with known duplicates
+COMPARED_AT_ONCE = 20_000  # Maximum comparisons per step; later steps skip duplicates found before
 MAX_WORK = 1_000_000  # Maximum work per transaction, about 0.3 s. A key shared with a candidate is 1 unit
 ROW_WORK = 200  # Units of work to write one pair
 
@@ -45,7 +45,7 @@ class SettleResult:
     ids: frozenset[int] = frozenset()  # articles that got a mark
     unsettled: frozenset[int] = frozenset()  # other articles that became stale
     left: frozenset[int] = frozenset()  # articles left for the next call, since there was too much work
-    compared: int = 0  # pairs scored
+    compared: int = 0  # number of scored pairs
 
 
 def settle(
@@ -175,8 +175,8 @@ class _SettleBatch:
             row = rows[place]
             if row.score is not None and row.reason is not None:
                 best.score[place], best.rule[place] = row.score, CODE[Rule(row.reason)]
-        # Of two equal matches the earlier one counts. So the places of best matches are needed if an article
-        # inside may be the earlier one, which is possible only if it comes before a settled article.
+        # The earlier of two equal matches counts. So if an article inside comes before a settled article, and
+        # may thus be the earlier match, the places of the present best matches are needed.
         self._through = settling.note_reached(self._cursor, self._settings, times[-1])
         if self._through is not None and times[0] <= self._through:
             settled = self._ids_at(self._settled)
@@ -207,7 +207,7 @@ class _SettleBatch:
             place, other = self._place[id], self._place.get(other_id)
             pair = None if other is None else known.get(place << 32 | other)
             if other is None or pair is None or not stay[place]:
-                # The article outside lost its best match, or may have lost it.
+                # The article outside has lost its best match, or may have, and must be settled again.
                 self._unsettled.add(other_id)
             elif not gained[other]:
                 found.append(pair)
@@ -226,7 +226,7 @@ class _SettleBatch:
             wanted = [i for i in pairs if late.rule[i] == CODE[Rule.PINNED] or late.score[i] >= lowest]
             if number + len(wanted) <= self._settings.similar_pairs:
                 found += wanted
-            # More than `similar_pairs` pairs in all: settle the article again, to keep only the best pairs.
+            # With more than `similar_pairs` pairs, settle the article again, to keep only the best pairs.
             elif wanted:
                 self._unsettled.add(id)
         return late[np.array(found, np.int64)]
@@ -262,7 +262,7 @@ class _SettleBatch:
         self, rows: list[FingerprintRow], among: Among, *, after: datetime | None = None
     ) -> list[FingerprintRow]:
         """Find articles outside the batch that share a key or are pinned with an article of `rows`."""
-        # One article above the limit suffices to know that there are too many.
+        # Read at most one article more than the limit: it shows that there are too many.
         limit = None if self._max_candidates is None else self._max_candidates + 1
         sentences = [self._sentences[row.id] for row in rows]
         found = find_sharing(self._cursor, self._settings, rows, sentences, among, after=after, limit=limit)

@@ -65,14 +65,14 @@ class Submissions:
             verdict = self.lookup(article)
         except (BusyError, CollisionError):
             return Verdict(article.source_id, "pending", None, None, NOT_ASKED)
-        # This article is unsettled, too. If it was deferred, the count does not include it.
+        # This article is unsettled, too, but the count does not include a deferred article.
         return replace(verdict, unsettled=max(1, verdict.unsettled))
 
     def _settle(self, article: Article, seconds: float) -> Verdict:
         def settle(rulebook: Rulebook) -> Verdict:
             if not rulebook.state.same_program():
                 with self._database.transaction(seconds=seconds) as cursor:
-                    rulebook.check(cursor)  # raises if a backfill has adopted this program since
+                    rulebook.check(cursor)  # raises an error if a backfill has adopted this program since
                 return self.defer(article, OTHER_PROGRAM)
             try:
                 made = hook.fingerprint(rulebook, article)
@@ -100,7 +100,7 @@ class Submissions:
     def _with_rulebook(self, work: Callable[[Rulebook], Verdict], seconds: float | None = None) -> Verdict:
         """Call `work` with the rulebook; if the settings changed meanwhile, repeat it with a new rulebook."""
         for _ in range(RULEBOOK_RETRIES):
-            rulebook = self._rulebook  # read once: another thread may set it to None meanwhile
+            rulebook = self._rulebook  # read the attribute once: another thread may set it to None
             if rulebook is None:
                 with self._database.transaction(seconds=seconds) as cursor:
                     self._rulebook = rulebook = rulebooks.load_rulebook(cursor)

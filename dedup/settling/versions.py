@@ -24,7 +24,7 @@ from dedup.text.differences import Segments, differences
 from dedup.text.fingerprint import Fingerprinter, TextTask
 
 Against = Literal["before", "original"]
-"""Text to compare a version with: the version before it, or the original of its story."""
+"""Texts with which a version can be compared: the version before, or the original of the story."""
 
 Sentences = Mapping[int, str]
 """Sentences of a text that count, each once, in the order of the text: hash -> words."""
@@ -81,7 +81,7 @@ class Version(Answer):
 
 @dataclass(frozen=True, slots=True)
 class StoryVersions(Answer):
-    """Versions of a story, and updates of it that are originals of other stories.
+    """Versions of a story, and updates of the story that are originals of other stories.
 
     Attributes:
         story: source_id of the original.
@@ -171,7 +171,7 @@ def find_alterations(earlier: Sentences, later: Sentences) -> list[tuple[Hashed 
 
 
 def compare(earlier: Hashed | None, later: Hashed | None) -> tuple[Segments | None, Segments | None]:
-    """Return two forms of a sentence, cut into segments that show which words differ; one may be None."""
+    """Return two forms of a sentence (or one form, and None), cut into segments that show differing words."""
     if earlier and later:
         return differences(earlier[1], later[1])
     return (

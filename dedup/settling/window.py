@@ -25,7 +25,7 @@ from dedup.db.database import Cursor, Database, run_locked
 from dedup.store import rulebooks, window
 from dedup.store.rulebooks import Rulebook
 
-ARTICLES_PER_TRANSACTION = 500  # One transaction holds the settle lock for about a tenth of a second
+ARTICLES_PER_TRANSACTION = 500  # Maximum: a transaction should hold the settle lock for only 0.1 s
 DAY = timedelta(days=1)
 
 _Work = Callable[[Settings, Sequence[int], Cursor], int]
@@ -60,7 +60,7 @@ class Window:
         self._database, self._progress, self._stop = database, progress, stop
 
     def divide(self, rulebook: Rulebook) -> None:
-        """Archive articles before the horizon, and bring back archived articles that are no longer before it.
+        """Archive articles before the horizon, and bring back archived articles that are not before it now.
         Raises StaleRulesError: the settings changed; finished pages are right."""
         settings = rulebook.settings
         with self._database.transaction() as cursor:
@@ -114,7 +114,7 @@ def _find_goal(cursor: Cursor) -> datetime | None:
         wanted.append(find_horizon(cursor, settings, settings.keep_days))
     goal = max((found for found in wanted if found is not None), default=None)
     if goal is None or state.horizon is None or state.wanted is not None:
-        return goal  # it may equal the present horizon: the move then only removes the request
+        return goal  # if it equals the present horizon, the move only removes the request
     return goal if goal > state.horizon else None
 
 

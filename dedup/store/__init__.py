@@ -1,1 +1,1 @@
-"""Reads and writes the corpus; most modules have an SQL file of the same name. It decides no marks."""
+"""Read and write the corpus, without deciding marks; most modules have an SQL file of the same name."""

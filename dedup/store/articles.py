@@ -30,10 +30,10 @@ class LoadCounts:
     new: int = 0
     changed: int = 0
     same: int = 0
-    superseded: int = 0  # a later article of the batch has the same source_id
+    superseded: int = 0  # replaced by a later article of the batch with the same source_id
     new_ids: list[int] = field(default_factory=list, compare=False)
-    known_ids: list[int] = field(default_factory=list, compare=False)  # changed or unchanged articles
-    edited_ids: list[int] = field(default_factory=list, compare=False)  # changed, with a new revision
+    known_ids: list[int] = field(default_factory=list, compare=False)  # ids of articles stored before
+    edited_ids: list[int] = field(default_factory=list, compare=False)  # ids of changed articles
 
 
 def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
@@ -88,8 +88,8 @@ def _insert(cursor: Cursor, values: dict[str, Any], given: int) -> list[int]:
         new = one_column(cursor, _sql("insert"), values)
         if len(new) in (0, given):
             return new
-        # Some articles are stored already, and editing them needs the settle lock. The transaction that holds
-        # the lock may wait for the new rows: a deadlock. So undo the insert, and repeat it under the lock.
+        # Some articles are stored already, and to edit these the settle lock is needed. Its holder may wait
+        # for the new rows, which would be a deadlock. So undo the insert, and repeat it under the lock.
         raise psycopg.Rollback(savepoint)
     hold_settle_lock(cursor)
     return one_column(cursor, _sql("insert"), values)
@@ -122,7 +122,7 @@ def count(cursor: Cursor) -> int:
 
 
 def body_sql(row: str) -> str:
-    """Return SQL for the present text of an article; '' if its row in an attached table is gone.
+    """Return SQL for the present text of an article; '' if the article's row in an attached table is gone.
 
     `row`: the alias of `dedup.article`. The text may be HTML (see `html_sql`), which `extract_text` converts.
     """
@@ -169,7 +169,7 @@ def load_texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
 
 
 def find_partners(cursor: Cursor, source_ids: Sequence[str]) -> list[int]:
-    """Return the ids of articles that form a stored pair with one of these articles."""
+    """Return the ids of articles that are in a stored pair with an article of `ids`."""
     return one_column(cursor, _sql("partners"), {"source_ids": list(source_ids)})
 
 
@@ -240,7 +240,7 @@ def store_deferred(cursor: Cursor, source_ids: Sequence[str]) -> None:
     rows = cursor.execute(_sql("take_deferred"), {"source_ids": list(source_ids)}).fetchall()
     if not rows:
         return
-    # If an article has become a row of an attached table, only that row counts: store no deferred version.
+    # If an article has since become a row of an attached table, only the row counts: skip deferred versions.
     attached = _find_attached(cursor, source_ids)
     for row in rows:  # one by one, because each version edits the version before
         if row[0] not in attached:

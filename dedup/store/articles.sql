@@ -17,7 +17,8 @@ FROM ${incoming} ORDER BY source_id
 ON CONFLICT (source_id) DO NOTHING RETURNING id
 
 -- name: stored
--- Return the stored articles among the incoming articles, and whether these change them. A null field changes nothing.
+-- Return the incoming articles that are stored already, and whether they change the stored ones. A null field changes
+-- nothing.
 SELECT a.id, a.revision,
        i.text IS NOT NULL AND i.text IS DISTINCT FROM a.text
        OR i.title IS NOT NULL AND i.title IS DISTINCT FROM a.title
@@ -67,7 +68,7 @@ FROM dedup.article a CROSS JOIN LATERAL (SELECT ${text} AS text OFFSET 0) AS b
 WHERE a.id = ANY (%(ids)s) AND (a.text_hash IS NULL OR a.text_hash = sha256(convert_to(b.text, 'UTF8')))
 
 -- name: partners
--- Return articles that form a stored pair with one of these articles. OFFSET 0 forces index lookups: it keeps the
+-- Return articles that are in a stored pair with an article of `ids`. OFFSET 0 forces index lookups: it keeps the
 -- planner from joining whole tables, which outdated statistics might make it do.
 SELECT DISTINCT m.id
 FROM unnest(%(source_ids)s::text[]) AS given (source_id)
@@ -84,7 +85,7 @@ CROSS JOIN LATERAL (
 UPDATE dedup.article_mark SET limit_fired = %(limit)s WHERE id = ANY (%(ids)s) AND (status = 'pending' OR stale)
 
 -- name: withdraw
--- Exclude articles from comparisons until they are settled again. Marks that depend on these articles become stale.
+-- Exclude articles from comparisons until the articles are settled again. Marks that depend on them become stale.
 SELECT dedup.withdraw(%(ids)s::bigint[])
 
 -- name: remove_pairs

@@ -40,7 +40,7 @@ class Healing(Enum):
 class Finding:
     words: str
     repair: Healing
-    article_id: int | None = None  # None if the fault is not a fault of one article
+    article_id: int | None = None  # None if the fault does not concern a single article
 
 
 _OF_ARTICLES: tuple[tuple[str, Healing, str], ...] = (

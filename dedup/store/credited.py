@@ -1,4 +1,4 @@
-"""Looks up the agencies that articles credit. It loads faster than `credits.py`, which reads texts."""
+"""Looks up the agencies that articles credit. This module loads faster than `credits.py`."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from dedup.text.credits import MAX_SPELLING, PLACES, Agency, Credit, CreditReade
 
 _sql = Statements("store/credits")
 
-UNREAD_ARTICLES = 100  # Maximum number per transaction, which holds the settle lock for about 10 ms
+UNREAD_ARTICLES = 100  # Maximum articles per transaction, which holds the settle lock for about 10 ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class PublicationCredits(Answer):
         share: `agency_copy` divided by `articles`.
         settled: number of unique and similar articles and duplicates.
         own: number of articles that were the first of their story, and are not the text of another agency.
-        own_at_most: `own` with the articles whose times do not tell whether they were the first.
+        own_at_most: `own` plus the articles whose times do not tell whether they were the first.
     """
 
     publication: str

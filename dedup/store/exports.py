@@ -36,7 +36,7 @@ class MatchRow(TypedDict):
     """A scored pair; `a` is the later article, `b` the earlier original. See `Match`.
 
     Attributes:
-        times_known: true if times tell the first of both; else only canonical order calls `a` the later.
+        times_known: true if times tell which of the two is later; else `a` is later in canonical order only.
     """
 
     a: str

@@ -29,8 +29,9 @@ Ask = Callable[[bytes, Mapping[str, Any]], list[tuple[Any, ...]]]
 """Executes a statement as one transaction and returns its rows; see `Database.ask`."""
 
 Outcome = Literal["stored", "shares", "not plain"]
-"""Result of a call: the article was stored; or shares something with few articles; or must be settled by
-`settle.py`, for example because it is pinned, or shares something with unsettled or with many articles."""
+"""Result of a call. "stored": the article was stored. "shares": it shares something with few articles.
+"not plain": `settle.py` must settle the article, because it is pinned, or shares something with many
+articles or with unsettled ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +39,18 @@ class Lookup:
     """Result of the first call for an article."""
 
     outcome: Outcome
-    checksum: int | None = None  # of this result; the second call stores only if the checksum is still equal
+    checksum: int | None = None  # checksum of this result; the second call stores only if it is equal
     turn: int | None = None  # number of the transaction, if no other transaction was at work
     added: datetime | None = None  # the article's `added_at`, or the time of the call if the article has none
     time: datetime | None = None  # `published_at` or `added_at`, by which articles are ordered
-    published: int = 0  # see `marks.published_second`
-    sentences: Bigints = field(default_factory=lambda: bigints([]))  # of the article, without common ones
-    # Originals that share something with the article, and duplicates that may be later. Of all rows, the
-    # sentences are without common ones.
+    published: int = 0  # seconds, from `marks.published_second`
+    sentences: Bigints = field(default_factory=lambda: bigints([]))  # without common sentences
+    # Originals that share something with the article, and duplicates that may come after the article. These
+    # rows and the rows of `near` have no common sentences.
     others: Sequence[FingerprintRow] = ()
-    near: Sequence[FingerprintRow] = ()  # further originals, which share something with `partners`
-    # Of the article before an edit: its duplicates, and the originals similar to it; all without other pairs.
+    near: Sequence[FingerprintRow] = ()  # more originals, which share something with `partners`
+    # For an edit: ids of the duplicates, and of the similar originals, that the article had before. These
+    # articles are in no other pairs.
     copies: Collection[int] = ()
     partners: Collection[int] = ()
     unsettled: int = 0  # number of articles that are pending or stale

@@ -1,8 +1,8 @@
 -- New articles and their marks, for hooks.
 
 -- name: submit
--- Store a new article with its mark if it shares nothing with other articles; else return these other articles. If
--- `checksum` (of an earlier result) is given, store the article if the result is still the same.
+-- Store a new article with its mark if it shares nothing with stored articles; else return the articles that share
+-- something. If `checksum` (of an earlier result) is given, store the article if the result has not changed since.
 SELECT * FROM dedup.submit_new(
     ROW(%(source_id)s, %(text)s, %(title)s, %(url)s, %(publication)s, %(published_at)s, %(added_at)s, %(language)s,
         %(byline)s, %(kept)s::jsonb, %(version)s, %(content_hash)s, %(sentence_hashes)s, %(signature)s, %(buckets)s,

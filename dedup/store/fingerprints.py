@@ -59,7 +59,7 @@ def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[tuple[Tex
 
     `too_long`: maximum characters of a text; if a text is longer, return only its length.
     """
-    from dedup.base.html import MAX_HTML_CHARACTERS  # imported here, since hooks do not need it
+    from dedup.base.html import MAX_HTML_CHARACTERS  # imported late: hooks do not need it
 
     ids, revisions = _columns(chunk)
     prefer_indexes(cursor)
@@ -80,7 +80,7 @@ def _columns(chunk: Chunk) -> tuple[Bigints, Bigints]:
 
 
 def count(cursor: Cursor, what: Literal["known", "unfingerprinted", "unsettled"]) -> int:
-    """Estimate the fingerprints if `what` is "known"; else count unfingerprinted or unsettled articles."""
+    """Count unfingerprinted or unsettled articles, or estimate the number of fingerprints ("known")."""
     return int(one_row(cursor, _sql(_COUNTS[what]))[0])
 
 
@@ -92,7 +92,7 @@ def store(cursor: Cursor, results: Sequence[Fingerprinted]) -> None:
     # Under the lock nobody edits or deletes these articles, or changes the settings of the fingerprints.
     cursor.execute(_sql("note_unread"), {"ids": bigints([result.article_id for result in results])})
     made = [(r, r.fingerprint) for r in results if r.fingerprint is not None]
-    # An outdated fingerprint of an article prevents the insert. If so, remove it, and insert again.
+    # An outdated fingerprint prevents the insert of a new one: remove the outdated one, and insert again.
     if _insert(cursor, made) < len(made) and _remove_outdated(cursor, [r.article_id for r, _ in made]):
         _insert(cursor, made)
     failed = {(r.article_id, r.revision): r.reason or "" for r in results if r.fingerprint is None}
@@ -123,8 +123,8 @@ def _insert(cursor: Cursor, made: Sequence[tuple[Fingerprinted, Fingerprint]]) -
 class StoredBatch:
     """The n fingerprints that a transaction stored."""
 
-    ids: Bigints  # of the articles, shape (n,)
-    revisions: Bigints  # shape (n,)
+    ids: Bigints  # ids of the articles, shape (n,)
+    revisions: Bigints  # revisions of the texts, shape (n,)
     made: Fingerprints  # all fingerprints of the batch, stored or not
     chosen: Flags  # true for the n fingerprints of `made` that were stored
 

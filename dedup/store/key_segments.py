@@ -22,7 +22,7 @@ from dedup.store.memory_engine import FingerprintPage
 
 _sql = Statements("store/key_segments")
 
-BLOCK_ENTRIES = 120  # Approximate number per block. A block is a row; eight blocks fill a page of Postgres
+BLOCK_ENTRIES = 120  # Approximate entries per block. A block is a row; eight blocks fill a page of Postgres
 PAGE_ARTICLES = 4_000  # Maximum number of fingerprints per read of keys: about 1 MB
 LOOKED_UP = 1_000_000  # Maximum number of articles per read of canonical flags: 8 MB
 COPY_ENTRIES = 1_000_000  # Maximum number of entries per write: 12 MB

@@ -29,8 +29,8 @@ from dedup.store.articles import LoadCounts
 
 _sql = Statements("store/load")
 
-BATCH_ARTICLES = 500  # Maximum number per transaction
-BATCH_BYTES = 4_000_000  # Maximum per transaction, unless one article is larger. Postgres accepts 1 GB
+BATCH_ARTICLES = 500  # Maximum articles per transaction
+BATCH_BYTES = 4_000_000  # Maximum bytes per transaction, unless one article is larger. Postgres accepts 1 GB
 
 PREVIEWED_ARTICLES = 3
 
@@ -129,7 +129,7 @@ def _store_each(
     while True:
         try:
             article = next(found, None)
-        except Exception:  # raised by reading, not by the database
+        except Exception:  # `found` raised it, not the database
             batch.store()
             raise
         if article is None:
@@ -178,7 +178,7 @@ class _Batch:
 
 
 def _note(cursor: Cursor, load: int | None, source: str | None, counts: LoadCounts) -> int:
-    """Store which articles a load had; return the number of the load. `load`: None in its first batch."""
+    """Store which articles a load had; return its number. `load`: the number; None for the first batch."""
     if load is None:
         load = int(one_row(cursor, _sql("begin"), {"source": source})[0])
     ids = {"new": counts.new_ids, "known": counts.known_ids, "edited": counts.edited_ids}

@@ -62,10 +62,10 @@ class StoredMarks(Columns):
 
     id: Bigints
     takes_part: Flags
-    status: Codes  # index in `STATUSES`
-    duplicate_of: Bigints  # an id, or 0
-    score: Shares  # -1 for no score
-    reason: Codes  # index in `rules.pairs.RULES`, or NO_RULE
+    status: Codes  # status as index in `STATUSES`
+    duplicate_of: Bigints  # id of the original, or 0
+    score: Shares  # score, or -1
+    reason: Codes  # reason as index in `rules.pairs.RULES`, or NO_RULE
 
 
 def begin(cursor: Cursor, run: int, *, loading: bool) -> None:
@@ -98,7 +98,7 @@ def was_interrupted(cursor: Cursor) -> bool:
 
 
 def last_change(cursor: Cursor) -> int:
-    """Return the id of the last change that triggers noted during the run; 0 if they noted none."""
+    """Return the id of the last change that triggers noted during the run; 0 without such a change."""
     return int(one_row(cursor, _sql("last_change"))[0])
 
 
@@ -111,7 +111,7 @@ def count_waiting(cursor: Cursor) -> int:
 
 
 def flag_waiting(cursor: Cursor, ids: Bigints) -> Bigints:
-    """Correct canonical flags of new fingerprints by inverting them; return ids with a new fingerprint."""
+    """Invert the canonical flags of the new fingerprints of `ids`; return the ids that have one."""
     return bigints(one_column(cursor, _sql("flag_waiting"), {"ids": ids}))
 
 

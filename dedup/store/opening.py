@@ -75,7 +75,7 @@ def write_script(before: str | None, schema: str) -> str:
     config.attributes["schema"] = schema
     config.attributes["first"] = [f"SELECT pg_advisory_xact_lock({migration_lock(schema)})"]
     if before is None:
-        # In a new corpus the default settings are in force, so write their digests (checksums) as its state.
+        # A new corpus has the default settings in force: store the digests (checksums) of these as its state.
         state = rulebooks.state_of(Settings())
         values = {
             "fingerprint_digest": state.fingerprints,

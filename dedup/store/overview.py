@@ -14,7 +14,7 @@ from dedup.runs.runs import Run
 from dedup.store import articles
 
 _sql = Statements("store/overview")
-_of_fingerprints = Statements("store/fingerprints")  # without numpy, which `fingerprints.py` imports
+_of_fingerprints = Statements("store/fingerprints")  # loads no NumPy, unlike `fingerprints.py`
 
 
 @dataclass(frozen=True, slots=True)

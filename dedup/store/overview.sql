@@ -29,8 +29,8 @@ FROM dedup.sentence ORDER BY effective_stories DESC NULLS LAST, sentence_hash LI
 SELECT split_part(reason, ':', 1), count(*) FROM dedup.article_mark WHERE status = 'failed' GROUP BY 1
 
 -- name: holder
--- Return the session that holds the settle lock. A session that still waits for the settle lock has the same lock on
--- the table; only its wait event shows that it waits.
+-- Return the session that holds the settle lock. A session that waits for the settle lock has the same lock on the
+-- table, and differs only in its wait event.
 SELECT a.pid, a.application_name, a.state, extract(epoch FROM clock_timestamp() - a.xact_start)::double precision
 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
 WHERE l.relation = 'dedup.settle_turn'::regclass AND l.mode = 'RowShareLock' AND l.granted

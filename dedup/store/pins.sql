@@ -1,7 +1,7 @@
 -- Pins of sentences and of pairs.
 
 -- name: carrier
--- Return an article that carries one of these sentences.
+-- Return an article that has one of the given sentences.
 SELECT article_id FROM dedup.carrier(%(sentences)s) LIMIT 1
 
 -- name: examples

@@ -14,8 +14,8 @@ UPDATE dedup.sentence_schedule SET begun_at = now()
 WHERE begun_at < now() - make_interval(mins => minutes) RETURNING outlets
 
 -- name: count
--- Return the sentences that at least `outlets` outlets share, the most outlets first, each with its earliest article, or
--- with one of those that may be the earliest.
+-- Return the sentences that at least `outlets` outlets share, the most outlets first, each with its earliest article
+-- (or an article that may be the earliest).
 -- The first pass over all fingerprints finds sentences of enough articles; the second pass reads these articles.
 WITH frequent AS MATERIALIZED (
     SELECT sentence_hash FROM dedup.fingerprint f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)

@@ -55,7 +55,7 @@ class State:
 class Rulebook:
     """Settings, sentence parameters and state of a corpus at one moment."""
 
-    fingerprinter: Fingerprinter  # also contains the settings
+    fingerprinter: Fingerprinter  # also gives the settings
     models: dict[str, PunktModel]  # trained sentence parameters by language
     state: State
 
@@ -118,7 +118,7 @@ def memory_run(cursor: Cursor) -> int | None:
 
 def change_settings(cursor: Cursor, values: Mapping[str, Any]) -> Settings:
     """Change wanted settings (None: reset to default); return all wanted settings. Needs the settle lock."""
-    Settings().with_values({name: "" for name in values if name not in _NAMES})  # raises for unknown names
+    Settings().with_values({name: "" for name in values if name not in _NAMES})  # raises for an unknown name
     stored = dict(cursor.execute(_sql("settings_wanted")).fetchall())
     settings = Settings().with_values({n: v for n, v in {**stored, **values}.items() if v is not None})
     for name, value in values.items():
@@ -181,7 +181,7 @@ class AdoptionPlan:
 
     adoption: Adoption
     wanted: State
-    fingerprinter: Fingerprinter  # with the wanted settings
+    fingerprinter: Fingerprinter  # makes fingerprints by the wanted settings
     since: datetime  # hooks may use old settings after this time, so `adopt` withdraws their articles again
 
 
@@ -220,7 +220,7 @@ def adopt(cursor: Cursor, plan: AdoptionPlan | None = None, through: int = 0) ->
     """Put wanted settings and parameters in force; record this program's versions. Needs the settle lock.
 
     Marks made with other settings become stale; fingerprints of another version are dropped. With `plan`, the
-    caller has done this up to the article id `through`. Raises StaleRulesError: the plan is outdated.
+    caller has done both for article ids up to `through`. Raises StaleRulesError: the plan is outdated.
     """
     present = plan_adoption(cursor)
     if plan is not None and plan.wanted != present.wanted:

@@ -43,7 +43,7 @@ class FingerprintRow:
     settled: bool
     pinned: bool  # the article is in a pinned pair
     content_hash: int
-    published: int  # see `marks.published_second`
+    published: int  # seconds, from `marks.published_second`
     sentence_count: int
     sentence_hashes: Bigints
     signature: Signature
@@ -114,7 +114,7 @@ def count_unsettled(cursor: Cursor, limit: int | None = None) -> int:
 
 
 def find_later_best_matches(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, OrderKey]:
-    """Find originals of `ids` whose best match is a later article; map each to the order key of its match."""
+    """Find originals in `ids` whose best match is a later article; return the match's order key by id."""
     values = {**order_parameters(settings), "ids": bigints(ids)}
     rows = cursor.execute(_sql("best_match_later"), values).fetchall()
     return {row[0]: (row[1], row[2].encode()) for row in rows}
@@ -148,8 +148,8 @@ class PairRows(Columns):
 
     article_id: Bigints
     other_id: Bigints
-    duplicate: Flags  # true: duplicate; false: similar
-    rule: Codes  # index in `rules.pairs.RULES`
+    duplicate: Flags  # true for the relation duplicate; false for similar
+    rule: Codes  # rule as index in `rules.pairs.RULES`
     score: Shares
     sentence_jaccard: Shares
     signature_jaccard: Shares
@@ -192,7 +192,7 @@ def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
     flagged = {flag: [id for id in outcome.flags if outcome.flags[id] is flag] for flag in (True, False)}
     write_flags(cursor, bigints(flagged[True]), bigints(flagged[False]))
     write_pairs(cursor, outcome.pairs)
-    # Drop the pairs that were kept only because they were best matches, but are not best matches now.
+    # Drop pairs that were kept only as best matches, and are best matches no longer.
     _drop_pairs(cursor, settings, no_longer)
     write_duplicates(cursor, outcome.duplicates)
     if outcome.canonical:

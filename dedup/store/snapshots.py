@@ -32,16 +32,16 @@ class StoredArticle:
     id: int
     source_id: str
     order: OrderKey
-    published: int  # see `marks.published_second`
+    published: int  # seconds, from `marks.published_second`
     mark: Mark
     settled: bool
     canonical: bool | None  # the canonical flag; None if the article takes no part in comparisons
-    fingerprint: Fingerprint | None  # of the present text; None if the present text has none
+    fingerprint: Fingerprint | None  # of the present text, if there is one
 
 
 def choose_articles(cursor: Cursor, sample: int | None) -> list[int]:
     """Return the ids of all articles that are not archived, or of a random sample of them."""
-    cursor.execute("SET TRANSACTION READ ONLY")  # a check changes nothing
+    cursor.execute("SET TRANSACTION READ ONLY")  # `dedup verify` must change nothing
     return one_column(cursor, _sql("choose"), {"sample": sample})
 
 
@@ -60,7 +60,7 @@ def sentence_counts(cursor: Cursor) -> dict[int, tuple[int, int]]:
 
 def count_sentences(cursor: Cursor, settings: Settings) -> dict[int, tuple[int, int]]:
     """Count carriers of frequent and pinned sentences, and pairs of carriers with an equal bucket key."""
-    # This statement differs from those of `common_sentences.py`, because its result checks their counts.
+    # The statement differs from the statements in `common_sentences.py`, since it checks their counts.
     values = {"limit": settings.common_stories, "bands": settings.buckets}
     rows = cursor.execute(_sql("count_sentences"), values)
     return {key: (carriers, pairs) for key, carriers, pairs in rows}

@@ -2,7 +2,7 @@
 
 -- name: largest
 -- Return the stories with the most copies.
-WITH most AS MATERIALIZED (  -- ties are included; below, their source_ids decide
+WITH most AS MATERIALIZED (  -- all ties are included: the statement below sorts them by source_id
     SELECT duplicate_of AS id, count(*) AS copies FROM dedup.article_mark WHERE duplicate_of IS NOT NULL
     GROUP BY duplicate_of ORDER BY count(*) DESC FETCH FIRST %(limit)s ROWS WITH TIES
 ), top AS MATERIALIZED (  -- so that only copies of these stories are read
@@ -38,7 +38,7 @@ WITH original AS (
     SELECT coalesce(k.duplicate_of, k.id) AS id
     FROM (SELECT id FROM dedup.mark WHERE source_id = %(source_id)s OFFSET 0) AS asked
     CROSS JOIN LATERAL (SELECT id, duplicate_of FROM dedup.article_mark WHERE id = asked.id OFFSET 0) AS k
-), about AS MATERIALIZED (  -- read once, not for every article
+), about AS MATERIALIZED (  -- read once for the story, not for every article
     SELECT o.kind, o.name, (SELECT source_id FROM dedup.mark WHERE id = r.latest_id) AS latest,
            (SELECT source_id FROM dedup.mark WHERE id = r.fullest_id) AS fullest
     FROM original
@@ -62,7 +62,7 @@ CROSS JOIN LATERAL (SELECT outlet FROM dedup.outlet_article WHERE id = told.id O
 ORDER BY m.duplicate_of IS NOT NULL, ${known}, m.source_id
 
 -- name: origins
--- Return who stands behind the text of each story, of settled stories only if `settled`. OFFSET 0 forces index lookups,
+-- Return who stands behind the text of each story (if `settled`: of settled stories). OFFSET 0 forces index lookups,
 -- even with outdated statistics.
 SELECT given.id, o.kind, o.name FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (SELECT kind, name FROM dedup.story_origin WHERE story_id = given.id OFFSET 0) AS o

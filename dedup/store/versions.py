@@ -30,12 +30,12 @@ class VersionRow:
 
     id: int
     source_id: str
-    version: int  # 1 is the original
+    version: int  # number in the story; 1 is the original
     # id and source_id of the version before; for an original: of the most similar earlier original
     before: tuple[int, str] | None
     title: str | None
     publication: str | None
-    time: datetime  # of publication, or, if unknown, of storing
+    time: datetime  # time of publication, or, if unknown, of storing
     published: bool  # `time` is a plausible time of publication
     correction: str | None  # phrase by which the version announces that it is a correction
 
@@ -75,7 +75,7 @@ class RemovableRow(TypedDict):
         id: source_id of the copy.
         original: source_id of its original.
         words: number of words of the copy.
-        times_known: true if times tell the first of both.
+        times_known: true if times tell which of the two came first.
     """
 
     id: str
@@ -163,7 +163,7 @@ class Difference:
 def keep(cursor: Cursor, found: Sequence[Difference]) -> None:
     """Store differences of versions."""
     values = []
-    # The rows are sorted by article, so that two workers do not block each other.
+    # Sort the rows by article: two workers that write in different orders could deadlock.
     for one in sorted(found, key=lambda difference: difference.article_id):
         given: dict[str, Any] = {"article_id": one.article_id, "before_id": one.before_id}
         given |= {"revision": one.revision, "before_revision": one.before_revision}
@@ -188,7 +188,7 @@ class ComparedCopy:
 def keep_additions(cursor: Cursor, found: Sequence[ComparedCopy]) -> None:
     """Store what copies add to their originals."""
     values = []
-    for one in sorted(found, key=lambda copy: copy.article_id):  # sorted for the same reason as in `keep`
+    for one in sorted(found, key=lambda copy: copy.article_id):  # else two workers may deadlock
         given = one.addition.as_dict()
         given |= {"article_id": one.article_id, "original_id": one.original_id}
         values.append(given | {"revision": one.revision, "original_revision": one.original_revision})

@@ -42,8 +42,8 @@ WHERE k.status = 'duplicate'
 SELECT article_id, original_id, revision, original_revision FROM dedup.compared_copy
 
 -- name: to_compare
--- Return pairs of which one or both present revisions were not yet compared: the versions with the version before
--- (`altered`), and the copies with their original (`added`). The second version of a story is both in one pair.
+-- Return pairs of articles that were not compared yet in their present revisions: versions with the version before
+-- (`altered`), and copies with their original (`added`). For the second version of a story, one pair serves both.
 -- EXCEPT takes time proportional to the number of versions, even if statistics are outdated.
 SELECT array_agg(id ORDER BY other_id, id), array_agg(other_id ORDER BY other_id, id),
        array_agg(altered ORDER BY other_id, id), array_agg(added ORDER BY other_id, id)

@@ -39,7 +39,7 @@ def load(cursor: Cursor) -> WindowState:
 
 
 def division(horizon: datetime | None, settings: Settings) -> str:
-    """Return a string of the horizon and the time settings; if it changes, all articles must be checked."""
+    """Return a string of horizon and time settings; if the string changes, check all articles."""
     if horizon is None:
         return NO_HORIZON
     return f"{horizon.astimezone(UTC).isoformat()} {settings.canonical_order} {settings.earliest_year}"
@@ -51,7 +51,7 @@ def request_move(cursor: Cursor, horizon: datetime) -> None:
 
 
 def move(cursor: Cursor, horizon: datetime) -> bool:
-    """Move the horizon forward; return False if it was this late already. Needs the settle lock."""
+    """Move the horizon forward; return False if the horizon was as late already. Needs the settle lock."""
     cursor.execute(_sql("want_no_more"), {"horizon": horizon})
     return cursor.execute(_sql("move"), {"horizon": horizon}).rowcount > 0
 
@@ -62,13 +62,13 @@ def note_divided(cursor: Cursor, divided: str | None) -> None:
 
 def find_newest(cursor: Cursor, settings: Settings) -> datetime | None:
     """Return the time of the newest settled article, at most the present time; None if none is settled."""
-    # Otherwise one article with a wrong date in the future would cause all other articles to be archived.
+    # Without this limit, one article with a wrong date in the future would archive all other articles.
     row = cursor.execute(_sql("newest"), order_parameters(settings)).fetchone()
     return None if row is None or row[1] else row[0]
 
 
 def find_newest_of_all(cursor: Cursor, settings: Settings) -> datetime | None:
-    """Return the newest time of all articles that have not failed, at most now; this reads every row."""
+    """Return the time of the newest article that has not failed, at most now; this reads every row."""
     row = cursor.execute(_sql("newest_of_all"), order_parameters(settings)).fetchone()
     return None if row is None else row[0]
 
@@ -136,6 +136,6 @@ def archive(cursor: Cursor, settings: Settings, ids: Collection[int]) -> set[int
 def bring_back(cursor: Cursor, ids: Collection[int]) -> int:
     """Unarchive articles, and make them stale or pending; return how many. Needs the settle lock."""
     back = one_column(cursor, _sql("bring_back"), {"ids": bigints(ids)})
-    # Remove all pairs, because some are with articles that stay archived. Settling makes the others again.
+    # Remove all pairs, because some are with articles that stay archived. Settling restores the rest.
     articles.remove_pairs(cursor, back)
     return len(back)

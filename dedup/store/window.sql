@@ -2,7 +2,7 @@
 
 -- name: archive_articles
 -- Archive articles, and keep their marks. But duplicates of an original inside the window become failed, because that
--- original may still change. Pending articles become failed, too. The parameter `never` is the reason of both.
+-- original may still change. Pending articles become failed, too. Both get the reason in the parameter `never`.
 UPDATE dedup.article_mark a
 SET archived = true, stale = false, takes_part = false, limit_fired = NULL,
     status = CASE WHEN kept.mark THEN a.status ELSE 'failed' END,
@@ -124,7 +124,7 @@ WHERE horizon IS NULL OR horizon < %(horizon)s
 UPDATE dedup.corpus_state SET horizon_wanted = NULL WHERE horizon_wanted <= %(horizon)s
 
 -- name: wrong_side
--- Count settled articles that are archived but not before the horizon, or before it but not archived.
+-- Count settled articles that are archived but not before the horizon, or before the horizon but not archived.
 SELECT count(*) FROM dedup.marked_article a
 WHERE NOT (a.status = 'pending' OR a.stale) AND a.archived <> ((${before}) IS TRUE)
   AND (a.archived OR a.status <> 'failed')

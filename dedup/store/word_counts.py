@@ -18,13 +18,13 @@ from dedup.text.normalize import normalised
 
 _sql = Statements("store/word_counts")
 
-# Number of articles in the sample. A word of one in 2,000 articles is then counted with an error of a third,
-# and a count takes some ten seconds, far less than the index.
+# Number of articles in the sample. The count of a word in one of 2,000 articles then has an error of a third,
+# and counting takes some ten seconds, far less than making the index.
 SAMPLE = 20_000
 COUNT_SECONDS = 3_600.0  # Maximum time of a count
 # Longer "words" are mostly clauses of languages without spaces, and would fill the table.
 WORD_CHARACTERS = 100
-# Maximum number of words in memory while counting, some 200 MB; words found once are then dropped.
+# Maximum number of words in memory while counting, some 200 MB; at the maximum, words found once are dropped.
 MOST_WORDS = 2_000_000
 MARGIN = 1.1  # The sample is drawn larger, because pages hold different numbers of articles
 

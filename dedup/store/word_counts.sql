@@ -5,7 +5,7 @@
 SELECT coalesce(max(id) - min(id) + 1, 0) FROM dedup.article_mark
 
 -- name: sample
--- Return title and text of a random sample of articles. Whole pages are drawn, since only those pages are read.
+-- Return title and text of a random sample of articles. The sample has whole pages, so that few pages are read.
 SELECT left(title, %(title)s), left(text, %(text)s)
 FROM dedup.article TABLESAMPLE SYSTEM (%(percent)s) LIMIT %(most)s
 

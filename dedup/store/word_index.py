@@ -31,7 +31,7 @@ FORMER = "article_words"  # Name of the index of older versions of dedup; `chang
 # Maximum numbers of indexed characters of a title and of a text: a tsvector may have at most 1 MB.
 TITLE_CHARACTERS, TEXT_CHARACTERS = 1_000, 50_000
 
-OUTLET_CHARACTERS = 100  # Maximum of an outlet's name in the index; a search also compares whole names
+OUTLET_CHARACTERS = 100  # Maximum length of an outlet's name in the index; a search also compares whole names
 BLOCK_DAYS = 32  # Number of days in a block; the index tells each article's block, to search newest first
 PATIENCE = 7 * 86_400.0  # Maximum seconds to build the index; 1,000,000 articles take minutes
 

@@ -15,9 +15,9 @@ from dedup.base.answer import Answer
 from dedup.base.words import counted
 from dedup.text.normalize import without_mark_runs, words
 
-GRAM_WORDS = 3  # Words per gram; two words, such as "of the", are in any text by chance
+GRAM_WORDS = 3  # Words per gram; with only two, any text has grams such as "of the" by chance
 
-NUMBERS_NAMED = 10  # Maximum number of numbers in a line for people
+NUMBERS_NAMED = 10  # Maximum count of numbers that the sentence about an addition names
 
 # Decimal digits of any script, with points or commas between digits: 12, 1,200 and 3.5 are one number each.
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -108,7 +108,7 @@ def _grams(given: Sequence[str], size: int) -> list[tuple[str, ...]]:
 
 
 def _numbers(text: str) -> dict[str, str]:
-    """Return the numbers of a text as printed, by their form with points in place of commas."""
+    """Map each number of a text, with points in place of commas, to the number as printed."""
     found: dict[str, str] = {}
     for number in _NUMBER.findall(unicodedata.normalize("NFKC", without_mark_runs(text))):
         found.setdefault(number.replace(",", "."), number)

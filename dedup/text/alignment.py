@@ -32,14 +32,14 @@ from dedup.text.normalize import words
 # Minimum share of words that two versions of a sentence have in common. Different sentences on one event
 # usually share only names and short words, and stay below this minimum.
 TWIN_WORDS = 0.5
-# A word in more sentences than this is not used to find versions, so that the work stays below quadratic.
+# A word in more sentences than this is not used to find versions: the work would become quadratic.
 WIDESPREAD = 50
 MIN_SENTENCE = 12  # Minimum characters; a shorter piece, such as "Mr. ", is joined to the next piece
-# Maximum number of adjacent sentences that are joined to find a common sentence. This module also splits
-# after abbreviations, unlike Punkt, which found the common sentences: each may be several pieces here.
+# Maximum number of adjacent sentences that are joined to find a common sentence. Punkt found the common
+# sentences. This module, unlike Punkt, also splits after abbreviations, and may cut a sentence into pieces.
 COMMON_PIECES = 4
-# Letters aligned per step in misread texts, so that time grows linearly. Only the first half is kept. If one
-# text lacks a passage of up to 5,000 letters, the second half still shows where the text continues.
+# Letters aligned per step in misread texts, so that time grows linearly. A step keeps only the first half of
+# its alignment. If one text lacks up to 5,000 letters, the second half shows where the text continues.
 WINDOW_LETTERS = 10_000
 # Cut misread sentences after at most 500 characters, since the periods between them may be misread.
 _PIECE = re.compile(r".{1,500}(?:\s|$)|.{1,500}", re.DOTALL)
@@ -57,7 +57,7 @@ class Passage:
 
     segments: Segments = field(repr=False)  # The text of the passage in pieces, with the spaces after it
     opens: bool  # True if the passage begins a paragraph
-    elsewhere: bool = False  # True if the other text has its version in a different row
+    elsewhere: bool = False  # True if the passage's version in the other text is in a different row
     common: bool = False  # True for a common sentence, which comparisons ignore
 
     @property
@@ -72,7 +72,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class AlignedRow:
-    """A passage of the first text and its version in the second text; None if a text has no version."""
+    """A passage of the first text and its version in the second text; None for a missing passage."""
 
     a: Passage | None
     b: Passage | None
@@ -181,7 +181,7 @@ def _sentences(text: str) -> list[_Sentence]:
             continue
         sentence = _Sentence(list(word_list(text[start:stop])), opens)
         if found and not normal(sentence.words):
-            found[-1].words.extend(sentence.words)  # Punctuation alone joins the previous sentence
+            found[-1].words.extend(sentence.words)  # Punctuation alone belongs to the sentence before it
         elif sentence.words:
             if found and not normal(found[0].words):
                 sentence = _Sentence([*found.pop().words, *sentence.words], True)
@@ -209,7 +209,7 @@ def _pairs(a: list[_Sentence], b: list[_Sentence]) -> list[_Places]:
 def _equal(
     a: list[tuple[str, ...]], b: list[tuple[str, ...]]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return all pairs of equal sentences, and a list of only the pairs with the same order in both texts."""
+    """Return all pairs of equal sentences, and separately the pairs in the same order in both texts."""
     numbers: dict[tuple[str, ...], int] = {}
     rows = [[numbers.setdefault(key, len(numbers)) for key in side] for side in (a, b)]
     anchors = [
@@ -290,7 +290,7 @@ def _likeness(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 def _in_order(pairs: list[_Places], a: list[_Sentence]) -> list[_Places]:
-    """Choose pairs whose order is the same in both texts, with the most words; `pairs` is sorted by `a`."""
+    """Choose pairs in the same order in both texts that have the most words; `pairs` is sorted by `a`."""
     ranks = {start: n for n, start in enumerate(sorted(pair[1].start for pair in pairs), 1)}
     # A Fenwick tree finds the chain of pairs with the most words in O(log n), so all pairs take O(n log n).
     best = [(0, -1)] * (len(pairs) + 1)
@@ -336,7 +336,7 @@ class _Side:
         self.paired: dict[int, tuple[range, Segments]] = {}
 
     def until(self, stop: int) -> Iterator[Passage]:
-        """Yield the passages before sentence `stop`, each for a row without a version in the other text."""
+        """Yield the passages before sentence `stop`; each gets a row without a version in the other text."""
         while self._at < stop:
             yield self.next(elsewhere=True)
 
@@ -344,7 +344,8 @@ class _Side:
         first = self._sentences[self._at]
         place, segments = self.paired.get(self._at, (range(self._at, self._at + 1), ()))
         if not segments:
-            elsewhere = normal(first.words) in self._others  # The other text repeats the sentence less often
+            # If the other text has an equal sentence in a different row, it repeats the sentence less often.
+            elsewhere = normal(first.words) in self._others
             segments = whole(first.words, Kind.SAME if elsewhere else self._alone)
         self._at = place.stop
         return Passage(segments, first.opens, elsewhere, all(n in self._common for n in place))

@@ -63,7 +63,7 @@ class Tokens:
         self._low, self._high = self.hashes & _LOW, self.hashes >> _HALF
 
     def sequences(self, starts: Places, stops: Places) -> npt.NDArray[np.int64]:
-        """Return the hash of each sequence of words. Sequences are sorted, not empty and do not overlap."""
+        """Return the hash of each sequence of words. Sequences must be sorted, disjoint and not empty."""
         if not len(starts):
             return np.empty(0, np.int64)
         counts = stops - starts
@@ -91,7 +91,7 @@ class Tokens:
         return found
 
     def shingles(self, at: Places) -> ShingleHashes:
-        """Return the hashes of the shingles that begin at the words `at`; each needs two words after it."""
+        """Return the hashes of the shingles that begin at the places `at`; two words must follow each."""
         coefficients = self._hasher.of_shingle
         found = np.full(len(at), coefficients[0])
         for i in range(SHINGLE_WORDS):
@@ -102,7 +102,7 @@ class Tokens:
 
 
 def _places(data: bytes) -> tuple[Places, Places, Places]:
-    """Return the starts and stops of all words, and the places of all line feeds."""
+    """Return three arrays of positions: starts of words, ends of words, and line feeds."""
     found = np.frombuffer(data, np.uint8)
     inside = np.zeros(len(found) + 2, np.bool_)
     np.greater(found, _SPACE, out=inside[1:-1])

@@ -4,8 +4,8 @@ A line break inside a paragraph becomes a space. A blank line ends a block; so d
 punctuation, such as a heading or "Read more". If extraction lost the space after a sentence, add a space.
 
 A program that wraps lines breaks a line only if the next word does not fit. So if the next word *would* fit,
-judged by the widest line, the author made the break. At no width does a program make such a break. Therefore
-wrapping a text again does not change the fingerprint.
+judged by the widest line, the author made the break. A program makes no such break, whatever the width of the
+lines. Therefore wrapping a text again does not change the fingerprint.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dedup.text.normalize import (
 HEADING_MAX_CHARACTERS = 60
 # Maximum heading length as a share of the widest line. Programs that balance lines make no line so short.
 HEADING_MAX_SHARE = 0.6
-# If the widest line is narrower, no program wrapped the text, and no line counts as a heading.
+# If the widest line is narrower than this, no program wrapped the text, and no line counts as a heading.
 HEADING_MIN_WIDTH = 40
 # Maximum number of spaces that a line break may have replaced: a tab stop is 8 wide.
 WIDEST_GAP = 8
@@ -46,14 +46,14 @@ _IDEOGRAPH_SPACE = re.compile(
 )
 _INVISIBLE = re.compile(f"[{INVISIBLES}]")
 _ODD_SPACES = "\t\x1c\x1d\x1e\x1f"
-# The pattern begins with the full stop, to search quickly. A look-behind then tests the letters before it.
+# The pattern begins with the full stop, to search quickly; a look-behind tests the letters before the stop.
 _GLUED = re.compile(r"[.?!\u2026](?<=[^\W\d_]{2}.)[\"')\]\u2019\u201d\u00bb]?(?=[^\W\d_]{2})")
 _WEB_ADDRESS = re.compile(r"://|@|\bwww\.", re.IGNORECASE)
 _SKIPPED = CLOSERS + "* "
 _PUNCTUATION = frozenset(
-    ".,;:!?-\u2013\u2014\u2026"  # Latin
-    "\u3002\uff0c\uff01\uff1f\u3001\u0964\u0965"  # Chinese and Japanese, Devanagari
-    "\u061f\u060c\u06d4\u1362\u1363"  # Arabic and Urdu, Ethiopic
+    ".,;:!?-\u2013\u2014\u2026"  # Latin punctuation
+    "\u3002\uff0c\uff01\uff1f\u3001\u0964\u0965"  # Punctuation of Chinese, Japanese and Devanagari
+    "\u061f\u060c\u06d4\u1362\u1363"  # Punctuation of Arabic, Urdu and Ethiopic
 )
 
 
@@ -121,7 +121,7 @@ class _Fits:
     """Test whether the first word of a line would have fitted at the end of the previous line."""
 
     def __init__(self, text: str, lines: list[str]) -> None:
-        # Runs of spaces may be older or newer than the line breaks: measure lines with and without them.
+        # Spaces may be from before or after the wrapping of the text: measure lines with and without them.
         self._measures = [[line.strip(" ") for line in text.split("\n")], lines]
         # Ignore lines of one word, such as a web address, which can be wider than the wrapping width.
         self._widths = [

@@ -14,13 +14,13 @@ from collections.abc import Iterable
 from typing import Literal
 
 Place = Literal["headline", "beginning", "end"]
-Correction = tuple[str, Place]  # A listed phrase, and where the article has it
+Correction = tuple[str, Place]  # A listed phrase, and the place where an article has the phrase
 
 HEAD = 400  # Characters at the beginning that are searched; names and a dateline can precede a note
-TAIL = 700  # Characters at the end that are searched; 1,500 found one more note in 9,275 newspaper articles
-MIN_PHRASE, MAX_PHRASE = 5, 80  # Characters of a phrase, which the table correction_phrase enforces
+TAIL = 700  # Characters at the end that are searched; 1,500 found only one more note in 9,275 articles
+MIN_PHRASE, MAX_PHRASE = 5, 80  # Characters of a phrase; the table correction_phrase has these limits
 
-_KEY = 3  # First characters of a phrase, by which phrases are looked up
+_KEY = 3  # Number of first characters by which phrases are looked up
 _BEFORE = ".!?:\u2026\"\u201c\u201d\u2018\u2019'\xab\xbb)]([*\u2022\xb7|\u2013\u2014\n_-"
 # Between a phrase with a colon and its note: a colon, a dash, the end of a bracket, or a date and a colon, as
 # in "Correction, Dec. 4:". Each repetition has a limit, so that matching takes linear time.
@@ -45,7 +45,7 @@ class CorrectionReader:
 
     def __init__(self, phrases: Iterable[str]) -> None:
         self._phrases: dict[str, list[str]] = {}
-        for phrase in sorted(phrases, key=lambda phrase: (-len(phrase), phrase)):  # the longest one counts
+        for phrase in sorted(phrases, key=lambda phrase: (-len(phrase), phrase)):  # longest first
             self._phrases.setdefault(phrase.casefold()[:_KEY], []).append(phrase)
         self._patterns = {
             key: re.compile("|".join(f"({_pattern(one)})" for one in listed))
@@ -76,16 +76,16 @@ class CorrectionReader:
         for found in self._begins.finditer(part):
             before = found[0]
             if before == "-" and part[found.start() - 1 : found.start()].isalnum():
-                continue  # "self-correction"
+                continue  # The hyphen of a word such as "self-correction"
             phrase = self._at(part, found.end())
-            # A line of a wrapped text may begin with any word, but hardly with a word and a colon.
+            # A line of a wrapped text may begin with any word, but hardly ever with a word and a colon.
             wrapped = before[0] == "\n" and before.count("\n") < 2
             if phrase and (not wrapped or phrase.endswith(":")):
                 return phrase
         return None
 
     def _at(self, part: str, start: int) -> str | None:
-        """Return the longest phrase that begins at a position of a part in lower case."""
+        """Return the longest phrase that begins at a position of `part`, which is in lower case."""
         key = "".join(" " if one.isspace() else one for one in part[start : start + _KEY])
         found = self._patterns[key].match(part, start) if key in self._patterns else None
         return self._phrases[key][found.lastindex - 1] if found and found.lastindex else None

@@ -26,16 +26,16 @@ Place = Literal["byline", "dateline", "end", "copyright", "item", "contribution"
 # In order of precedence: if an agency is credited at several places, the first place in this list counts.
 PLACES: tuple[Place, ...] = get_args(Place)
 
-REMEMBERED = 4_096  # Maximum of cached bylines and bracketed texts, which often recur
+REMEMBERED = 4_096  # Maximum number of cached bylines and bracketed texts; the same ones often recur
 HEAD = TAIL = 300  # Characters at the beginning and at the end of a text that are searched
 BYLINES = 600  # Characters at the beginning that are searched for bylines, which captions can precede
 AFTER_CAPTIONS = 6_000  # Characters at the beginning that are searched for a dateline after captions
 CONTRIBUTIONS = 600  # Characters at the end that are searched for lists of contributors
 MAX_SPELLING = 60  # Maximum characters of a name
-# Maximum number of authors in a byline. A longer list has everybody that the page names.
+# Maximum number of authors in a byline. A longer list has all names on the page, not only the authors.
 MAX_AUTHORS = 5
 
-_DATELINE = 100  # Maximum characters before the bracket, on the same line
+_DATELINE = 100  # Maximum characters of a dateline before its bracket or dash
 _PLAIN_DATELINE = 60  # Maximum characters before the bracket, if no dash follows
 _OWN_LINE = 60  # Maximum characters of a line that is a byline or the last line
 _LAST_LINES = 4
@@ -50,7 +50,7 @@ _SEPARATORS = re.compile(
     r"|\s+(?:-|and|und|et|y|e|with|mit|for|as well as)\s+"
 )
 _WITH = re.compile(r"(?:avec|mit|with|con|com)\s+", re.IGNORECASE)
-_DASHES = "-\u2013\u2014_\ufffd"  # The last one stands for a character that could not be decoded
+_DASHES = "-\u2013\u2014_\ufffd"  # The last character stands for one that could not be decoded
 _JOB = re.compile(r"(?:Staff|Writers?|Correspondents?|Reporters?|Editors?|Service|STAFF|WRITERS?)$")
 # Initials of an author or a news desk, another medium, or a date
 _CODE = re.compile(r"[a-z]{2,5}|[A-Z]{2,5}|[A-Za-z][a-z]{1,6}\.|[\d. :]*")
@@ -63,7 +63,7 @@ _PERSON = re.compile(r"(?:[A-Z][\w.'\u2019-]*[ ,&]+(?:and )?){2,8}")
 _RIGHTS = re.compile(
     r"(?:(?:\xa9|\([cC]\)|[Cc]opyright|COPYRIGHT)[\s\xa0,:]*)+(?:by\s+|\d{4}(?:-\d{4})?,?\s*(?:by\s+)?)*"
 )
-_RIGHTS_BEGIN = frozenset("\xa9(cC")  # First characters of `_RIGHTS`
+_RIGHTS_BEGIN = frozenset("\xa9(cC")  # Characters with which a match of `_RIGHTS` can begin
 _CONTRIBUTED = re.compile(
     r"^[\s\u2022*]*(.{2,600}?)\s+(?:also\s+)?contributed\b"
     r"(?: (?:to|reporting)[\w ]*,? (?:along )?with (.{2,200}))?",
@@ -86,7 +86,7 @@ _PROVIDED = re.compile(
 _BRACKETS = re.compile(r"\(\s?([^()\n]{2,40})\)")
 _DASHED = re.compile(r"\u2014 ?([A-Z][\w .]{1,24}?)[ .]*[\u2014\u2013-]")
 _SLASHED = re.compile(r"/ ([A-Za-z]{2,6}(?:-[A-Za-z]{2,6}){0,3})[ .]*(?:\n|$)")
-_PROSE = re.compile(r"[a-z\xe0-\xff]{3,}\s+[a-z\xe0-\xff]{2,}$")  # Two words of running text before a bracket
+_PROSE = re.compile(r"[a-z\xe0-\xff]{3,}\s+[a-z\xe0-\xff]{2,}$")  # Two words of running text at the end
 _CAPTIONED = re.compile(r"Modal Trigger|aption|nlarge|mages? |hoto|Getty|icture|copyright")
 _PHOTO_OF = re.compile(r"/ ?|hotos?: ?|opyright |aption |Trigger |\bvia |hotos? by ")
 _PHOTO = re.compile(r" ?(?:[Pp]hotos?\b|/[A-Z][a-z]+ [A-Z]|PHOTO|[/|] ?(?:Getty|Landov|Corbis)| via Getty)")
@@ -180,7 +180,7 @@ class CreditReader:
         self._photos(found, text[:HEAD])
         if "/" in (tail := text[-TAIL:]) or "hoto" in tail:
             self._photos(found, tail)
-        if "item" in found.values():  # Items of several agencies: no agency wrote all of the text
+        if "item" in found.values():  # If several agencies wrote items, none wrote the whole text
             found = {id: "item" if place in ("dateline", "end") else place for id, place in found.items()}
         return tuple(sorted(found.items())) if found else ()
 
@@ -199,13 +199,13 @@ class CreditReader:
         return self._exact.get(name) or (self._folded.get(name.casefold()) if len(name) > 3 else None)
 
     def _can_name(self, part: str) -> bool:
-        """Return whether a part of a text has the first word of a name, which is faster to find."""
+        """Return whether a part of a text has the first word of any name: a quick test before a search."""
         return not self._words.isdisjoint(_WORD_BREAK.split(part.casefold()))
 
     def _in_byline(self, byline: str) -> tuple[Agency, ...]:
-        """Return the agencies in a byline: an item of a list, or before a job ("AP Writer") or a date."""
+        """Return the agencies in a byline. A name is an item of a list, or precedes a job or a date."""
         byline = byline[next((len(by) for by in _BY if byline.startswith(by)), 0) :]
-        names = []  # agencies of each name; none for a person's name
+        names = []  # for each name its agencies; [] for a person
         for part in _SEPARATORS.split(byline):
             agency = self._agency(part.strip("()[]. "))
             if agency is None and _JOB.search(part):
@@ -215,7 +215,7 @@ class CreditReader:
             agencies = [agency] if agency else self._dated(part)
             if agencies or not (_WHEN.match(part) or any(map(str.isdigit, part))):
                 names.append(agencies)
-        if len(names) > MAX_AUTHORS:  # Agencies at either end of the list count still
+        if len(names) > MAX_AUTHORS:  # Count only agencies at either end of the list
             names = [*takewhile(bool, names), *takewhile(bool, reversed(names))]
         return tuple(agency for agencies in names for agency in agencies)
 
@@ -233,7 +233,7 @@ class CreditReader:
     def _in_brackets(self, inside: str) -> tuple[Agency, ...]:
         """Return the agencies in brackets; () if there are words other than agencies, initials and a date."""
         agencies = []
-        # After "The" it is a link to an article of the agency. Full stops can part the letters of a name.
+        # A bracket that begins with "The" links to an article of the agency. A name may be written A.F.P.
         if inside.startswith("The ") or ("." not in inside and not self._can_name(inside)):
             return ()
         for part in re.split(r"\s*[/,;\u2013]\s*|\s+-\s+", _END_DATE.sub("", inside.strip())):
@@ -286,7 +286,7 @@ class CreditReader:
                 self._add(found, self._bracketed(match[1]), "end" if match.end() == len(text) else "item")
 
     def _place(self, text: str, start: int, stop: int) -> Place | None:
-        """Return the place of names in brackets, from the text before and after; None: it is no credit."""
+        """Return the place of names in brackets, from the text around them; None if they are no credit."""
         line = text.rfind("\n", 0, start) + 1
         before = text[max(line, start - _DATELINE - 1) : start].strip(" \xa0\t\r[")
         rest = text[stop : stop + 12].lstrip(" .,:;)]'\u2019\xa0\r")
@@ -295,7 +295,7 @@ class CreditReader:
         amid: Place = "dateline" if start < HEAD or captioned else "item"
         ends = stop + 12 >= len(text) and not rest.strip(f"\n{_EDGES}.")
         if not ends and len(self._last_name(before)) > 3:
-            return None  # "The Associated Press (AP) - an agency"
+            return None  # An explained short name: "The Associated Press (AP) - an agency"
         if not ends and rest and rest[0] in _DASHES:
             return (
                 amid
@@ -308,7 +308,7 @@ class CreditReader:
             number = any(map(str.isdigit, before[-20:])) and rest.strip()
             return "end" if closed or not before or number else None
         if rest[:1] in ("\n", "") and closed and (before or above):
-            # A caption is one line. A line after an unfinished line is a part of an item.
+            # A caption is a single line. A line that continues an unfinished line is part of an item instead.
             wrapped = above and text[line - 2 : line - 1] not in ("\n", "") and above[-1] not in _CLOSED
             return "item" if wrapped or not before or start - line > _CAPTION else "photo"
         if len(before) > _PLAIN_DATELINE or not (rest[:1].isupper() or rest[:1] in '"\u201c\xab\u201e\n'):
@@ -334,7 +334,7 @@ class CreditReader:
                 return
             name, comma, last = line.rpartition(",")
             if comma and _PERSON.fullmatch(f"{name} ") and (agency := self._agency(last)):
-                if above.rstrip()[-1:] not in ('"', "\u201d", "\xbb"):  # The source of a quote is no byline
+                if above.rstrip()[-1:] not in ('"', "\u201d", "\xbb"):  # Not a name below a quote
                     self._add(found, [agency], "photo" if _CAPTIONED.search(above) else "byline")
                 return
         if len(line) <= 2 * _OWN_LINE and (agencies := tuple(self._dated(line))):

@@ -141,7 +141,7 @@ def _grams(found: Letters, size: int, of_gram: Hashes) -> Hashes:
 
 
 EVERY = 1 << 62
-# Tables of (letters, bound): the first row with more letters than the shorter text has counts. Bounds of
+# Tables of (letters, bound). The first row with more letters than the shorter text gives the bound. Bounds of
 # short texts are stricter, because few differences can be like damage by chance.
 LEAST_JACCARD = ((200, 0.4), (500, 0.25), (EVERY, 0.15))  # Minimum Jaccard of the cores (runs of 8 letters)
 LEAST_RATIO = ((500, 0.9), (EVERY, 0.88))  # Minimum length of the shorter text as a share of the longer text
@@ -151,7 +151,7 @@ LESS_WORDS = 0.05
 # Maximum share of common cores with equal letters on both sides: `kept` plus this number of standard errors
 MOST_WHOLE = ((500, 0.0), (EVERY, 1.0))
 LEAST_IN_PLACE = 0.85  # Minimum share of common cores whose places differ by at most NEAR
-NEAR = 24  # In 256ths of the text
+NEAR = 24  # Distance of two places, in 256ths of the text
 # Minimum of `mended` / `differing`, divided by `kept` (see `PrintPairs`). Templates are filled in with words,
 # so short templates have few differences.
 LEAST_MENDED = ((200, 0.9), (500, 0.7), (EVERY, 0.5))
@@ -238,7 +238,7 @@ class PrintPairs(Columns):
     def most_whole(self) -> Shares:
         error = np.sqrt(
             self.kept * (1 - self.kept) / np.maximum(self.equal, 1)
-        )  # Of a share of `equal` slots
+        )  # Standard error of a share of `equal` slots
         return self.kept + self._bound(MOST_WHOLE) * error
 
     @property

@@ -20,7 +20,7 @@ from dedup.text.normalize import LATE_MARKS, words
 # count as not shared. English prose of 150,000 characters has fewer words.
 MAX_ALIGNED = 25_000
 
-LITTLE = 4  # Number of letters; shorter words, such as "of" or "the", are often shared by chance
+LITTLE = 4  # Minimum letters of a word; shorter words, such as "of", are often shared by chance
 
 _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"\s*(?:[{_IDEOGRAPHS}]|[^\s{_IDEOGRAPHS}]+)\s*|\s+")
@@ -38,7 +38,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a text, with the spaces around it. CHANGED: the other text has different words there."""
+    """A piece of a text, with the spaces around it. If CHANGED, the other text has different words there."""
 
     text: str
     kind: Kind
@@ -65,7 +65,7 @@ def differences(a: str, b: str) -> tuple[Segments, Segments]:
 
 
 def word_list(text: str, *, letters: bool = False) -> Iterator[Word]:
-    """Yield the words or letters of a text; joined, they are the text. Punctuation joins the word before."""
+    """Yield the words or letters of a text, with all spaces; punctuation is part of the word before."""
     held: Word | None = None
     for piece in (_LETTER if letters else _WORD).findall(text):
         word = Word(piece, " ".join(words(piece)))
@@ -95,7 +95,7 @@ def compared(a: Sequence[Word], b: Sequence[Word]) -> tuple[Segments, Segments]:
     one, other = normal(a), normal(b)
     if one == other:
         return whole(a, Kind.SAME), whole(b, Kind.SAME)
-    # Fix the order, so that compared(a, b) and compared(b, a) choose the same of several longest alignments.
+    # Fix the order: of several longest alignments, compared(a, b) and compared(b, a) must choose the same.
     runs = shared_runs(a, b) if one <= other else [(j, i, length) for i, j, length in shared_runs(b, a)]
     kinds = [Kind.SAME] * len(a), [Kind.SAME] * len(b)
     i = j = 0

@@ -185,7 +185,7 @@ class Fingerprinter:
             return self._gathered(whole, count, reasons)
 
     def _gathered(self, given: list[_Text], count: int, reasons: dict[int, str]) -> Fingerprints:
-        """Return the fingerprints of `count` texts: texts in `given` are hashed, others get their reason."""
+        """Return fingerprints of `count` texts: hash the texts in `given`; give all others their reason."""
         by_kernel: dict[NativeKernel | None, list[_Text]] = {}
         for one in given:
             by_kernel.setdefault(one.kernel, []).append(one)
@@ -228,7 +228,7 @@ class Fingerprinter:
         )
 
     def _confine(self, made: Fingerprints, given: list[_Text]) -> None:
-        """Change the hashes of each text by the hash of its scope, so that different scopes share none."""
+        """Change the hashes of each text by the hash of its scope, so that two scopes share no hash."""
         changes = np.zeros(len(made), np.int64)
         changes[[one.place for one in given]] = [self._scope(one.scope) for one in given]
         made.content_hash[:] ^= changes
@@ -243,7 +243,7 @@ class Fingerprinter:
         return damaged.Printer(self.settings.hash_key, compiled=self._compiled)
 
     def _placed(self, parts: list[tuple[list[_Text], Fingerprints]], count: int) -> Fingerprints:
-        """Put the rows of all parts in the order of the texts. A later part wins; other texts get zeros."""
+        """Put the rows of all parts in the order of the texts; of two rows for a text, use the later one."""
         made = Fingerprints.unmade(count, self.settings.signature_size, self.settings.bands)
         hashes = [made.sentence_hashes] * count
         for texts, part in parts:
@@ -286,7 +286,7 @@ class Fingerprinter:
         return chosen if chosen == "en" or chosen in self._models else ""
 
 
-_KERNELS: dict[tuple[str, str], NativeKernel] = {}  # Keys: digest of settings, checksum of model
+_KERNELS: dict[tuple[str, str], NativeKernel] = {}  # By digest of settings and checksum of model
 KERNELS_KEPT = 8  # Maximum number of cached kernels; a kernel with English parameters takes 1.2 MB
 
 

@@ -25,10 +25,10 @@ from xxhash import xxh3_64_intdigest
 from dedup.text.normalize import MAX_WORD_CHARACTERS
 
 Hashes = npt.NDArray[np.uint64]  # Shape (n,): unsigned 64-bit hashes
-MAX_WORD_BYTES = 4 * MAX_WORD_CHARACTERS  # Maximum length of a word in UTF-8
-SHINGLE_WORDS = 3  # A stop word and the two words after it
-TITLE_END = "/"  # Separates the words of a title from a short text; never part of a word
-KEPT_COEFFICIENTS = 1 << 14  # Cached coefficients per half of the hash, for texts up to 8,191 words; 128 kB
+MAX_WORD_BYTES = 4 * MAX_WORD_CHARACTERS  # Maximum length of a word, in bytes of UTF-8
+SHINGLE_WORDS = 3  # A shingle has a stop word and the two words after it
+TITLE_END = "/"  # Put between the title and the words of a short text; never part of a word
+KEPT_COEFFICIENTS = 1 << 14  # Cached coefficients per half of the hash, enough for 8,191 words; 128 kB
 
 # Multipliers of MurmurHash3's 64-bit finaliser (Appleby 2011). The finaliser is one to one, so it adds no
 # collisions. Without it, the linear hashes of "page 1" and "page 2" lie on a line, which harms MinHash.
@@ -120,7 +120,7 @@ def mixed(hashes: Hashes) -> Hashes:
 
 
 def signed(value: int) -> int:
-    """Return the signed 64-bit integer with the same bits as an unsigned one."""
+    """Convert an unsigned 64-bit integer to the signed integer with the same bits."""
     return value - (1 << 64) if value >> 63 else value
 
 

@@ -1,4 +1,4 @@
-"""Call `native.c`, the compiled kernel, which makes the same fingerprints as the Python modules (reference).
+"""Call `native.c`, the compiled kernel, which makes the same fingerprints as the reference in Python.
 
 Python classifies characters for C (`native_characters.py`), and normalises texts that are not ASCII to NFC.
 Only the reference can read the few texts whose NFKC form depends on neighbouring characters. While C runs,
@@ -83,7 +83,7 @@ class Prepared(NamedTuple):
     data: bytes
     size: int
     width: int
-    ideographs: int  # Not 0 if the text has ideographs
+    ideographs: int  # 0 if the text has no ideographs
     sentence_ends: int
 
 
@@ -105,7 +105,7 @@ def library() -> ctypes.CDLL | None:
     try:
         found = ctypes.CDLL(str(LIBRARY))
         found.dedup_print.argtypes = [c_void_p, c_int64, c_void_p, c_void_p, c_void_p, c_void_p]
-    except (OSError, AttributeError):  # Missing, or compiled by a version without prints
+    except (OSError, AttributeError):  # The library is missing, or is of a version without prints
         return None
     found.dedup_fingerprint.argtypes = [POINTER(_Parameters), POINTER(_Call)]
     found.dedup_fingerprints.argtypes = [POINTER(_Parameters), POINTER(_Call), POINTER(_Many)]
@@ -226,7 +226,7 @@ class NativeKernel:
             if self._fingerprints(self._parameters, desk.reference, byref(many)) == _DONE:
                 break
             del pages
-            # C stops at a text if it lacks memory, a table of characters, or the title: `make` adds it.
+            # C stops at a text if memory, a table of characters or the title is missing: `make` adds these.
             place = many.next
             others[place] = one = self.make(given[place], titles[place])
             _set_row(made, place, sentences, one)
@@ -288,13 +288,13 @@ class _Desk:
         return pages
 
     def make_room(self, size: int) -> None:
-        # Free the old memory first, so that both never exist together.
+        # Free the old memory before the new memory is taken: together they could be too much.
         self._room = _NONE
         self._room = np.empty(-(-size // 8), np.int64)
         self.call.room, self.call.room_size = self._room.ctypes.data, self._room.nbytes
 
     def clear(self, status: int) -> NativeText | None:
-        """Return a copy of the result, and prepare the desk for the next text."""
+        """Return a copy of the result, and clear the results for the next text."""
         call, made = self.call, None
         if status == _EMPTY:
             made = NativeText(0, _NONE, np.zeros_like(self._signature), None, 0, 0)

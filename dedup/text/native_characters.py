@@ -15,7 +15,7 @@ from dedup.text import clean, normalize, sentences
 CODES = 0x110000  # The number of code points
 
 _PAGE, _SIGMA = 128, "\u03a3"
-# No character from this code point on decomposes or combines; a test checks all these characters.
+# From this code point on, no character decomposes or combines, as a test checks.
 _DECOMPOSED = 0x30000
 _MANY, _IN_WORD = 1 << 31, 1 << 30
 
@@ -40,10 +40,10 @@ def _kinds() -> npt.NDArray[np.uint16]:
 def is_simple(text: str) -> bool:
     """Return whether the characters of a text, which is in NFC, can be normalised to NFKC one by one."""
     points = normalize.points(text)
-    # The text is simple if no character can combine with the character before it.
+    # The answer is yes if no character can combine with the character before it.
     if not _combining()[points].any():
         return True
-    # Otherwise no combining character may change in NFKC, and replacing all other characters must give NFKC.
+    # Else combining characters must be unchanged in NFKC, and replacing each other character must give NFKC.
     others = {point: unicodedata.normalize("NFKC", chr(point)) for point in np.unique(points).tolist()}
     if any(_combining()[point] and form != chr(point) for point, form in others.items()):
         return False

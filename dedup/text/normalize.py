@@ -19,13 +19,13 @@ MARK, WORD, IDEOGRAPH, SENTENCE_END, INVISIBLE, SPACE, LINE_END = (1 << bit for 
 """Kinds of characters; a character can have several kinds. ASCII space and line feed are not a `SPACE`."""
 
 IDEOGRAPHS = (
-    "\u3001-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Also kana
-    "\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"  # full-width punctuation
+    "\u3001-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # And kana
+    "\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"  # Full-width punctuation
 )
 SENTENCE_ENDS = (
     "\u0964\u0965\u06d4\u061f\u1362\u1367\u1368\u3002\uff01\uff1f\uff61\u104b\u17d4\u0589\u0f0d\u2cf9"
 )
-# Quotes and brackets that close: after the end of a sentence they belong to that sentence.
+# Closing quotes and brackets: after the end of a sentence they are part of the sentence.
 CLOSERS = (
     "\"')]}\u00bb\u2019\u201d\u203a"
     "\u3009\u300b\u300d\u300f\u3011\u3015\u3017\u3019\u301b\u301e\u301f\uff02\uff07\uff09\uff3d\uff5d\uff63"
@@ -90,7 +90,7 @@ def table() -> npt.NDArray[np.uint8]:
     everything = np.arange(len(_CODES), dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
     for match in re.finditer(r"\w+", everything):
         made[match.start() : match.end()] |= WORD
-    made[made & MARK > 0] |= WORD  # Half-width sound marks are letters
+    made[made & MARK > 0] |= WORD  # Half-width sound marks count as letters
     return made
 
 
@@ -156,7 +156,7 @@ def normalised(lines: str) -> bytes:
 
 def without_mark_runs(text: str) -> str:
     """Return a text in which runs of combining marks are cut to `MAX_MARKS`."""
-    if len(text) <= MAX_MARKS:  # Usually a single word
+    if len(text) <= MAX_MARKS:  # Usually the text is a single word
         return text
     # Test first whether there is a long run: hardly any text has one, and the regular expression is slow.
     others = np.flatnonzero((table()[points(text)] & MARK) == 0)

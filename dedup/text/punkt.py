@@ -1,4 +1,4 @@
-"""Punkt parameters of a language, which tell the periods of abbreviations from the ends of sentences.
+"""Parameters of Punkt for a language, which tell periods of abbreviations from ends of sentences.
 
 A `PunktModel` has the content of NLTK's `PunktParameters`, is comparable, and is stored in NLTK's tab format.
 An English model is shipped; other languages use a neutral model until the user trains one (`training.py`).

@@ -17,7 +17,7 @@ from dedup.text.normalize import CLOSERS, SENTENCE_END, SENTENCE_ENDS
 from dedup.text.punkt import PunktModel
 
 NON_WORDS = ")\";}]*:@'({[\u2018\u2019\u201c\u201d\u00ab\u00bb?!"
-"""Characters that end a word. They can follow the mark at the end of a sentence without a space."""
+"""Characters that end a word; such a character may stand directly after the end of a sentence."""
 
 _NON_WORD = f"[{re.escape(NON_WORDS)}]"
 _SEVERAL = r"(?:-{2,}|\.{2,}|(?:\.\s){2,}\.)"
@@ -103,15 +103,15 @@ class BoundaryRules:
 
 CONTEXTS_KEPT = 1 << 14  # Maximum number of cached decisions per splitter
 
-# A longer word is not an abbreviation, so a full stop after it always ends the sentence. This saves work.
+# A full stop after a longer word always ends the sentence: such a word is no abbreviation. This saves work.
 MAX_CONTEXT_CHARACTERS = 200
 
-# A sentence up to full stops of other scripts, with all closing quotes and brackets after them; or the rest.
+# A sentence that ends in full stops of other scripts, and closing quotes after these; or the rest of a text.
 _OTHER_SENTENCE = re.compile(
     rf"[^{SENTENCE_ENDS}]*[{SENTENCE_ENDS}]+[{re.escape(CLOSERS)}]*|[^{SENTENCE_ENDS}]+"
 )
 _CONTEXT = re.compile(rf"[.?!](?=(?P<after>[{re.escape(NON_WORDS)}]|\s+(?P<next>\S+)))")
-# As in NLTK, three opening quotes too, since some languages close with them; further closers are dedup's own.
+# Closing marks. As in NLTK, three opening quotes are among them, since some languages close with these.
 _QUOTES = CLOSERS + "\u2018\u201c\u00ab"
 _CLOSING = re.compile(rf"[{re.escape(_QUOTES)}]+?(?:\s+|(?=--)|$)")
 _AFTER, _QUOTE = frozenset(NON_WORDS), frozenset(_QUOTES)

@@ -35,12 +35,12 @@ from dedup.store.rulebooks import Rulebook
 
 FLAGS_AT_ONCE = 10_000  # Maximum number of canonical flags changed per transaction
 
-# Every new mark leaves an old version of its row behind. Each time this share of the marks is written, vacuum
-# frees the old versions, so that the table grows only by a fifth and does not double.
+# Share of the marks after which vacuum frees old rows, since each new mark leaves the old version of its row
+# behind. So the table grows by only a fifth, and does not double.
 VACUUM_SHARE = 0.2
 
 COMPACT_SHARE = 0.5  # If a load marks at least this share of articles, the indexes of marks are rebuilt
-VACUUM_ARTICLES = 5_000  # Do not vacuum if fewer marks were written, as on a normal day
+VACUUM_ARTICLES = 5_000  # Minimum marks written before a vacuum; a normal day writes fewer
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class MemoryRun:
         self._database, self._rulebook, self._run, self._memory = database, rulebook, run, memory
         self._progress, self._timed, self._stop, self._loading = progress, timed, stop, loading
         self.kept = Cache(count_fitting(memory, rulebook.settings))
-        self._since, self._outside = 0, bigints([])  # last change before the snapshot; ids not to settle
+        self._since, self._outside = 0, bigints([])  # last change before the snapshot; ids to leave out
 
     def __enter__(self) -> Self:
         begin = partial(memory_engine.begin, run=self._run, loading=self._loading)
@@ -192,7 +192,7 @@ class MemoryRun:
             self._progress.advance(settled)
 
     def _write_chunk(self, cursor: Cursor, plan: Plan, chunk: Chunk) -> int:
-        # The lock is held now, so this finds all articles that people changed while everything was compared.
+        # Under the lock this query finds all articles that people changed while the run compared everything.
         left_out = np.concatenate([memory_engine.find_changed(cursor, self._since), self._outside])
         changed = plan.snapshot.find_places(left_out)
         settled = plan.write(cursor, chunk, changed[changed >= 0])

@@ -39,7 +39,7 @@ def count_fitting(memory: int, settings: Settings) -> int:
 
 
 class Cache:
-    """Cache of the fingerprints that a load stored. It is emptied if there are more than `limit`."""
+    """Cache of the fingerprints that a load stored; with more than `limit` fingerprints it is emptied."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._count = limit, 0
@@ -147,7 +147,7 @@ class Snapshot:
         return len(self.ids)
 
     def read_entries(self) -> Iterator[tuple[Bigints, Flags]] | None:
-        """Return an iterator of all entries, with canonical flags; None if the cache was not used."""
+        """Return an iterator over all entries, with canonical flags; None if the cache was not used."""
         if self.kept is None:
             return None
         return (
@@ -184,7 +184,7 @@ class _Reader:
         *,
         again: bool,
     ) -> None:
-        """Read everything except keys into the snapshot. Unless `again` is True, keep the keys in memory."""
+        """Read all but keys into the snapshot, and keys into memory (unless `again`: they are read again)."""
         self._snapshot, self._cursor, self._progress, self._again = snapshot, cursor, progress, again
         self._banded, self.wanted = np.zeros((2, len(snapshot)), np.bool_)
         self._bands = settings.buckets
@@ -218,7 +218,7 @@ class _Reader:
             yield self._sentences.pop()
 
     def gather_buckets(self) -> tuple[Places, npt.NDArray[np.int64]]:
-        """Return the places of articles whose buckets were kept, ascending, and their buckets, a row each."""
+        """Return the places of articles whose buckets were kept, ascending, and a row of buckets for each."""
         places = np.concatenate([np.empty(0, np.int32), *self._rows_of])
         rows = np.concatenate([np.empty((0, self._bands), np.int64), *self._rows])
         order = np.argsort(places, kind="stable")

@@ -30,8 +30,8 @@ from dedup.store.settling import PairRows
 # Approximate number of marks and pairs per transaction, which holds the settle lock for about 20 ms.
 CHUNK_ROWS = 4_000
 
-# A changed canonical flag counts as this number of rows, because all keys of the fingerprint are then written
-# again, which takes at least as long.
+# A changed canonical flag counts as this number of rows: all keys of the fingerprint are then written again,
+# which takes at least as long.
 FLAG_ROWS = 4
 
 UNIQUE, SIMILAR, DUPLICATE = (
@@ -84,7 +84,7 @@ class Chunk:
 
     number: int
     places: Bigints  # articles whose mark or canonical flag is written, in canonical order
-    closed: Bigints  # articles that an earlier chunk left stale, and that this chunk settles
+    closed: Bigints  # articles that an earlier chunk left stale and this chunk settles
     dropped: Bigints  # stored pairs to delete, as indexes into `Plan._old`
     loses: Bigints  # stored pairs whose later article is no longer the best match of the earlier one
     pairs: Bigints  # pairs to write, as indexes into `Decisions.pairs`
