@@ -171,12 +171,12 @@ class Attachment(Answer):
 
     @property
     def noting(self) -> tuple[Base, ...]:
-        """Base tables with triggers: all, except tables of names if the attached table has no triggers."""
+        """Base tables with triggers; tables of names (`NAME`) have none if the attached table has none."""
         return tuple(base for base in self.bases if self.triggers or base.way != NAME)
 
     @property
     def referring(self) -> tuple[Base, ...]:
-        """Base tables in whose notes `source_ids` has keys of the base table."""
+        """Base tables whose notes hold keys of their own rows in `source_ids`, not source_ids of articles."""
         return tuple(base for base in self.noting if base.by is not None)
 
     def like(self, base: Base, keys: tuple[str, ...]) -> Attachment:

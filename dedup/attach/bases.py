@@ -290,7 +290,7 @@ def _comparable(one: Column, other: Column) -> bool:
 def given_again(
     cursor: Cursor, attachment: Attachment, called: Mapping[str, str]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the mapping of names, and the watched tables, for `TableMapping`, under their present names.
+    """Return looked-up names and watched tables in the form of `TableMapping`, by their present names.
 
     Leave out tables and columns that are gone. `called`: present names of columns of the attached table.
     """

@@ -119,7 +119,8 @@ def _drop_marks(cursor: Cursor, attachment: Attachment, *, parts: bool) -> list[
     elif found.known_as is not None:
         wanted = [attachment.seen["oid"]]
     else:
-        # If the oid is new, only a table restored from a backup has dedup's triggers. Change no other table.
+        # A table with a new oid may be unrelated. Change it only if it has dedup's triggers, as a restored
+        # backup of the table has, or if no triggers were made.
         restored = found.triggers or not attachment.triggers
         wanted = [found.oid] if found.oid is not None and restored else []
     values = {"oids": wanted, "columns": mark_columns(schema_of(cursor))}

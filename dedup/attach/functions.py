@@ -317,7 +317,7 @@ def _select_keys(attachment: Attachment, rows: str, base: Base | None) -> Part:
 def _note_insert(attachment: Attachment, shape: TableShape, base: Base | None) -> Part:
     """Return statements that note inserted rows. They catch no errors, because that would double the cost."""
     # An error here would undo the owner's INSERT. So the statements check first that the key columns exist.
-    # Return nothing if a key is a time, because its conversion fails if the owner changes the type.
+    # If a key is a time, make no statements: the conversion of the key fails if the owner changes its type.
     if shape.partitioned or not shape.numbers or {*TIMES} & {*attachment.key_types}:
         return sql.SQL("")
     there = [

@@ -156,7 +156,7 @@ def _keys(
 def _map(
     wanted: TableMapping, columns: Mapping[str, Column]
 ) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
-    """Return the column of each field. For looked-up names also return option and TABLE.COLUMN."""
+    """Return columns by field, and (option, TABLE.COLUMN) for each field that another table provides."""
     mapped: dict[str, str] = {}
     names: dict[str, tuple[str, str]] = {}
     for field, column in wanted.columns.items():

@@ -30,7 +30,7 @@ HOME_VARIABLE = "DEDUP_HOME"  # Folder of the embedded server
 EXTRACTOR_VARIABLE = "DEDUP_EXTRACTOR"  # Name of the plug-in that extracts texts from HTML
 TIMEOUT_PREFIX = "DEDUP_TIMEOUT_"
 
-MAX_BYTES = 100_000  # Maximum size of the file, and of a file with an address
+MAX_BYTES = 100_000  # Maximum size of `dedup.toml`, and of a file with the database's address
 
 VARIABLES = {
     "database": URL_VARIABLE,

@@ -107,8 +107,8 @@ class Settings:
         0.7, "rule", "minimum share of the shorter article that is in the longer one, for similar pairs", 0, 1
     )
     evidence_sentences: int = _setting(
-        # For duplicates, values from 1 to 6 give equal results. With 1, most similar pairs of one shared
-        # sentence are templates: of 163, 43 have an exact containment of 0.5.
+        # For duplicates, values from 1 to 6 give equal results. With 1, one shared sentence makes pairs
+        # similar, and most of these are templates: of 163, 43 have an exact containment of 0.5.
         2, "rule", "minimum number of shared sentences for relations by sentences", 1, 100
     )  # fmt: skip
     evidence_shingles: int = _setting(
@@ -126,8 +126,8 @@ class Settings:
         15, "rule", "minimum number of shingles in each article for containment by signature", 1, 10_000
     )  # fmt: skip
     containment_ratio: float = _setting(
-        # The estimate's error grows with the ratio. On unseen news, 99 % of the pairs were right with ratios
-        # up to 4, 80 % with ratios from 4 to 8, and a third with ratios above 16.
+        # Containment is estimated, with an error that grows with the ratio. On unseen news, 99 % of the pairs
+        # were right with ratios up to 4, 80 % with ratios from 4 to 8, and a third with ratios above 16.
         4, "rule", "beyond this ratio of shingles, containment by signature needs containment_share",
         1, 1_000_000,
     )  # fmt: skip

@@ -21,7 +21,7 @@ UNSETTLED_LIMIT = 1_000
 # Maximum number of matches in a verdict. An article from a template can be similar to thousands of others.
 MATCHES_LIMIT = 50
 
-COPIES_LIMIT = 10_000  # Maximum count of copies
+COPIES_LIMIT = 10_000  # The copies of an article are counted only up to this number
 COPIES_SHOWN = 3  # Maximum number of copies that a verdict names as text
 
 
@@ -98,7 +98,7 @@ class Verdict(Answer):
         return self.unsettled > 0 and not self.archived
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON types, and `provisional`."""
+        """Return the fields and the property `provisional` as JSON types."""
         return {**Answer.as_dict(self), "provisional": self.provisional}
 
     def __str__(self) -> str:

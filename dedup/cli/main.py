@@ -234,7 +234,7 @@ def command_line(named: Sequence[str] = ()) -> Any:
     for option in inherited:
         # Only the help of the program shows these options: they would hide the options of each command.
         option.hidden, option.expose_value = True, False  # type: ignore[attr-defined]
-        # A parameter of a plug-in may have the same name.
+        # Rename the option, since a parameter of a plug-in may have its name.
         option.name = f"dedup_{option.name}"
     _hand_down(inherited, root)
     return root

@@ -110,7 +110,7 @@ class Notifier(StopFlag, SilentProgress):
 
 
 class _Events(logging.Handler):
-    """Handler that makes the events of a log the status."""
+    """Log handler that shows the latest event as the status of the service."""
 
     def __init__(self, notifier: Notifier) -> None:
         super().__init__(logging.INFO)

@@ -34,7 +34,7 @@ APPLICATION = "dedup"  # Name of the program in `pg_stat_activity`
 
 # Maximum time to wait for a locked row while holding the settle lock, for which other transactions wait.
 ROW_SECONDS = 0.1
-NEGLIGIBLE_SECONDS = 0.05  # A shorter wait for the settle lock is not deducted from the statement timeout
+NEGLIGIBLE_SECONDS = 0.05  # Only a longer wait for the settle lock is deducted from the statement timeout
 FRESH_SECONDS = 1.0  # A connection is checked before use only if it was idle for longer
 
 # Time after the server's own timeout. A server that has not answered by then counts as lost.

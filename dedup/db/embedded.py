@@ -44,7 +44,7 @@ NEW_DATA = {
     "maintenance_work_mem": "128MB",  # for index builds of the backfill
     "max_wal_size": "2GB",  # a backfill writes more than the default 1GB between timed checkpoints
     "checkpoint_timeout": "15min",  # rarer checkpoints write fewer full-page images
-    "wal_compression": "pglz",  # full-page images of text shrink; pglz is in every build
+    "wal_compression": "pglz",  # full-page images of text get smaller; every build has pglz
     "jit": "off",  # our statements take milliseconds, compiling them takes longer
     # These settings keep texts of articles out of the server log, which is never rotated.
     "log_min_messages": "log",  # logs LOG, FATAL and PANIC; only the client gets the ERROR of a statement
@@ -156,7 +156,7 @@ def status(home: Path | None = None) -> ServerStatus:
         server, version = _postmaster(data), _read(data / "PG_VERSION").strip() or None
         if server is None or not server.answers():
             return ServerStatus(False, data, None, None, version)
-        with suppress(psycopg.OperationalError), server.connect("postgres") as db:  # none may be free
+        with suppress(psycopg.OperationalError), server.connect("postgres") as db:  # all may be in use
             version = db.info.parameter_status("server_version")
         return ServerStatus(True, data, server.url(), server.pid, version)
 

@@ -26,7 +26,7 @@ from dedup.base.errors import (
 )
 
 ATTEMPTS = 5  # Minimum number of attempts at work that collides with other transactions
-PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # First pause, which is doubled per attempt; maximum
+PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # The pause doubles from the first value up to the second
 
 _Value = TypeVar("_Value")
 

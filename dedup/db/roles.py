@@ -25,7 +25,7 @@ the views; a counter reads views without words of texts; a reader reads all that
 
 ROLES: tuple[Role, ...] = get_args(Role)
 MOST_NAMED = 3  # Maximum number of roles that a message names
-IDENTIFIER_BYTES = 63  # Maximum of a name; Postgres cuts a longer one, which may then name another role
+IDENTIFIER_BYTES = 63  # Postgres cuts a longer name, which may then be another role's
 
 _ASKED = "id, source_id, attachment_id, published_at, added_at, revision"
 _SHOWN = (

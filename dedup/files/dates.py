@@ -187,7 +187,7 @@ class Dates:
         for meanings, count in looked.named.items():
             months = {month for language, month in meanings if language in self._languages[name]}
             lost += count * (len(months) != 1)
-        # If dates of three numbers are all like 05/05/2018, either order is right: choose one, to read them.
+        # If all dates in numbers are like 05/05/2018, both orders are right: choose one, to read them.
         self._first[name] = True if first is None and not numbered else first
         said = f"{'day' if first else 'month'} first: {order}" if numbered and first is not None else None
         return DateColumn(looked.given, lost, said, looked.examples)

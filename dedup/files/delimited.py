@@ -30,7 +30,7 @@ from dedup.files.record import (
 from dedup.files.report import Understanding
 from dedup.files.source import UTF8, LineSource, guess_encoding
 
-CSV_DELIMITERS = (",", ";", "\t", "|")  # If several fit a file equally well, the first of them is used
+CSV_DELIMITERS = (",", ";", "\t", "|")  # If several delimiters fit equally well, the first is used
 ROWS_LOOKED_AT = 10  # Maximum number of rows used to find the delimiter if no name of the header is known
 # Largest limit that csv accepts everywhere: a C long has 32 bits on Windows. `_CsvLines` has lower limits.
 CSV_FIELD_CHARS = 2**31 - 1

@@ -158,7 +158,7 @@ class _Cutter:
         """Yield (line number, text, full length) for the head, then each entry. Long texts are cut off."""
         entry, root = re.escape(self._entry), re.escape(self._root)
         mark = re.compile(rf"<!\[CDATA\[|<!--|<{entry}(?=[\s/>])|</{entry}\s*>|</{root}\s*>")
-        held, at = "", 0  # text in memory, and the end of its searched part
+        held, at = "", 0  # text in memory, and the position up to which it was searched
         start, begun = 0, False  # start of the current piece, and whether the piece is an entry
         first, lost = "", 0  # if a piece is too long: its beginning, and the number of dropped characters
         within = ""  # end of the open CDATA section or comment: "]]>" or "-->"

@@ -74,7 +74,7 @@ class Option(NamedTuple):
 class RecordShape:
     """Places (`Option`) of each field of an article. Records with the same names have the same shape."""
 
-    fields: tuple[tuple[str, tuple[Option, ...]], ...]  # each field with its options, in the order of trial
+    fields: tuple[tuple[str, tuple[Option, ...]], ...]  # each field, with its options in the order to try
     used: frozenset[str]  # names of the record that are read into a field of the article
     ignored: tuple[str, ...]  # names that hold no field, at most MAX_NAMES
 

@@ -56,7 +56,7 @@ def find_address(path: str) -> str:
         return path
     scheme, name = found["scheme"].lower(), found["name"]
     login, _, host = found["host"].rpartition("@")
-    if scheme in ("http", "https"):  # other names may contain ? and #
+    if scheme in ("http", "https"):  # with other schemes, ? and # are part of the name
         name = _QUERY.split(name)[0]
         host = _QUERY.split(host)[0]
     if _QUERY.search(login) or not _HOST.fullmatch(host):  # the host may be a part of a password
@@ -195,7 +195,7 @@ def _choose_unpacker(packing: str, file: str) -> Callable[[], Any]:
     return zstd.ZstdDecompressor
 
 
-MAX_DIRECTORY_BYTES = 4 * 1_048_576  # Maximum, for 40,000 files; reading it takes 60 MB of memory
+MAX_DIRECTORY_BYTES = 4 * 1_048_576  # Enough for 40,000 files; reading such a directory takes 60 MB
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Methods that Python can unpack in steps
 _ENCRYPTED = 1  # Flag of an encrypted member
 _BROKEN_MEMBER = (zipfile.BadZipFile, EOFError, zlib.error)

@@ -42,7 +42,7 @@ def _read_struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
             field, at = _read_number(data, at)
         if kind in _NUMBERS:
             found[field], at = _read_number(data, at)
-        elif kind not in (_TRUE, _FALSE):  # a boolean has no bytes: the value is its type, true or false
+        elif kind not in (_TRUE, _FALSE):  # a boolean is stored as its type, without more bytes
             at = _skip_value(data, at, kind)
     return found, at + 1
 

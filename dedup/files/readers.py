@@ -137,7 +137,7 @@ class ArticleReader(Iterator[Item]):
         yield from records
 
     def _check_first(self, records: Iterator[Record]) -> Iterator[Record]:
-        """Check the names of the first records, and in a pipe also their dates; then yield all records."""
+        """Check in the first records the given names, and in a pipe the dates; then yield all records."""
         first: list[Record] = []
         size = 0
         failed: Exception | None = None

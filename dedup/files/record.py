@@ -135,7 +135,7 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
     except InputError:
         pass  # `_repair` then finds the bad field
     else:
-        # Each field is the given string itself (`is`), unless Article had to drop characters of it.
+        # `Article` keeps a valid string as the same object (`is`), and makes a new one to drop characters.
         if all(getattr(made, field) is found.get(field) for field in SHORT_FIELDS):
             return made, ()
     return _repair(found)

@@ -187,7 +187,7 @@ def guess_encoding(sample: bytes) -> str:
     high = [byte for byte in sample if byte >= 0x80]
     beside = sum(a >= 0x80 and b >= 0x80 for a, b in itertools.pairwise(sample))
     low = sum(byte < 0xA0 for byte in high)
-    if beside * 2 > len(high):  # bytes of letters that are mostly adjacent: the script is not Latin
+    if beside * 2 > len(high):  # most high bytes are adjacent: the script is not Latin
         if low * 4 > len(high):
             return "shift_jis"
         return "cp1251" if sum(byte >= 0xE0 for byte in high) * 2 > len(high) else "gb18030"

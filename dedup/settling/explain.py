@@ -301,7 +301,7 @@ class ComparedPair:
         if self.scores.same_content or self.prints is None or self.prints.jaccard[0] < LEAST_ALIGNED:
             return []
         said = self._check_letters(self.prints)
-        # Skip the first condition (`least_jaccard`), since LEAST_ALIGNED suffices to show differing letters.
+        # Skip the first condition (`least_jaccard`): to show differing letters, LEAST_ALIGNED is enough.
         return [sentence for sentence, _ in said] if all(holds for _, holds in said[1:]) else []
 
     def _check_letters(self, prints: PrintPairs) -> list[tuple[str, bool]]:
@@ -338,7 +338,7 @@ class ComparedPair:
 
     def _explain_containment(self) -> Iterator[str]:
         scores, settings = self.scores, self._settings
-        # Little evidence makes containment 0. Score again with the lowest requirements for its real value.
+        # Too little evidence makes containment 0. For its real value, score again with minimal requirements.
         without = replace(settings, containment_sentences=1, containment_shingles=1, containment_share=0)
         contained = score(*self._profiles, without).containment
         if contained < settings.similar_containment:

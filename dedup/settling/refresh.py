@@ -68,7 +68,7 @@ class SentenceCounts:
     taken: Bigints  # ids of the rows of `sentence_change` that `counts` includes
     counts: Sequence[SentenceCount]
     changes: Sequence[CommonChange]  # changes to the table of common sentences
-    # By sentence that becomes common or stops being common: articles to settle again; None: read these later.
+    # Articles to settle again, by sentence that becomes or stops being common; None: look them up later.
     carriers: Mapping[int, Sequence[int]] | None = None
 
     def find_carriers(self, cursor: Cursor, part: Sequence[CommonChange]) -> list[int]:

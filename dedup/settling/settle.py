@@ -262,7 +262,7 @@ class _SettleBatch:
         self, rows: list[FingerprintRow], among: Among, *, after: datetime | None = None
     ) -> list[FingerprintRow]:
         """Find articles outside the batch that share a key or are pinned with an article of `rows`."""
-        # Read at most one article more than the limit: it shows that there are too many.
+        # Read at most one article more than allowed: finding so many means that there are too many.
         limit = None if self._max_candidates is None else self._max_candidates + 1
         sentences = [self._sentences[row.id] for row in rows]
         found = find_sharing(self._cursor, self._settings, rows, sentences, among, after=after, limit=limit)

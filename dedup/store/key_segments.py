@@ -151,7 +151,7 @@ def _rows(segment: int, blocks: int, entries: Bigints) -> Iterator[bytes]:
         data = elements(entries[some[0] : some[-1]]).tobytes()
         rows, size = [], ELEMENT.itemsize
         for number, (start, end) in zip(numbers[some[:-1]].tolist(), pairwise(some), strict=True):
-            # Three columns: the segment as bigint, the number as integer, the entries as bigint[].
+            # Three columns: segment (bigint), number of the block (integer), entries (bigint[]).
             rows.append(struct.pack(">hiqii", 3, 8, segment, 4, number))
             rows.append(struct.pack(">iiiiii", 20 + size * (end - start), 1, 0, INT8, end - start, 1))
             rows.append(data[size * (start - some[0]) : size * (end - some[0])])

@@ -34,7 +34,7 @@ BATCH_BYTES = 4_000_000  # Maximum bytes per transaction, unless one article is 
 
 PREVIEWED_ARTICLES = 3
 
-SOURCE_CHARACTERS = 1_000  # Maximum number of characters stored of the name of a file
+SOURCE_CHARACTERS = 1_000  # Maximum length of the stored name of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def _store_each(
     while True:
         try:
             article = next(found, None)
-        except Exception:  # `found` raised it, not the database
+        except Exception:  # an error of `found`: the database can store the last batch
             batch.store()
             raise
         if article is None:

@@ -111,7 +111,7 @@ def count_waiting(cursor: Cursor) -> int:
 
 
 def flag_waiting(cursor: Cursor, ids: Bigints) -> Bigints:
-    """Invert the canonical flags of the new fingerprints of `ids`; return the ids that have one."""
+    """Invert the canonical flags of the new fingerprints of `ids`; return the ids with a new fingerprint."""
     return bigints(one_column(cursor, _sql("flag_waiting"), {"ids": ids}))
 
 

@@ -126,8 +126,8 @@ def find_best_match_pairs(cursor: Cursor, ids: Collection[int]) -> list[tuple[in
 
 
 def find_lowest(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, tuple[int, float]]:
-    """Return for each original the number of its similar pairs with earlier originals, and the score of pair
-    number `settings.similar_pairs` in descending order. The score is 0 if the original has fewer pairs."""
+    """Return for each original the number of its similar pairs with earlier originals, and the lowest score
+    of the best `settings.similar_pairs` of these pairs. The score is 0 if the original has fewer pairs."""
     if not ids:
         return {}
     values = {"ids": bigints(ids), "pairs": settings.similar_pairs}

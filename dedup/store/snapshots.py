@@ -36,7 +36,7 @@ class StoredArticle:
     mark: Mark
     settled: bool
     canonical: bool | None  # the canonical flag; None if the article takes no part in comparisons
-    fingerprint: Fingerprint | None  # of the present text, if there is one
+    fingerprint: Fingerprint | None  # None if the present text has no fingerprint
 
 
 def choose_articles(cursor: Cursor, sample: int | None) -> list[int]:
@@ -107,7 +107,7 @@ def texts(cursor: Cursor, ids: Sequence[int]) -> Iterator[TextTask]:
 
 
 def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, set[Pair]]:
-    """Return pairs by later article. Skip pairs that only the earlier article needs, for its best match."""
+    """Return pairs by later article, without pairs stored only as the best match of the earlier article."""
     values = {**order_parameters(settings), "ids": bigints(ids), "pairs": settings.similar_pairs}
     found: dict[int, set[Pair]] = {id: set() for id in ids}
     for row in cursor.execute(_sql("pairs"), values):

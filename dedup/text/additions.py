@@ -48,7 +48,7 @@ class Addition(Answer):
 
     @property
     def adds_nothing(self) -> bool:
-        """True if the original has every gram of the copy."""
+        """True if the original has every gram (consecutive words) of the copy."""
         return self.grams == self.grams_in_original
 
     def __str__(self) -> str:

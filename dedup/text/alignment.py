@@ -38,8 +38,8 @@ MIN_SENTENCE = 12  # Minimum characters; a shorter piece, such as "Mr. ", is joi
 # Maximum number of adjacent sentences that are joined to find a common sentence. Punkt found the common
 # sentences. This module, unlike Punkt, also splits after abbreviations, and may cut a sentence into pieces.
 COMMON_PIECES = 4
-# Letters aligned per step in misread texts, so that time grows linearly. A step keeps only the first half of
-# its alignment. If one text lacks up to 5,000 letters, the second half shows where the text continues.
+# Misread texts are aligned in steps of this many letters, so that time grows linearly. A step keeps only the
+# first half of its alignment. If a text lacks up to 5,000 letters, the second half shows where it goes on.
 WINDOW_LETTERS = 10_000
 # Cut misread sentences after at most 500 characters, since the periods between them may be misread.
 _PIECE = re.compile(r".{1,500}(?:\s|$)|.{1,500}", re.DOTALL)
@@ -344,7 +344,7 @@ class _Side:
         first = self._sentences[self._at]
         place, segments = self.paired.get(self._at, (range(self._at, self._at + 1), ()))
         if not segments:
-            # If the other text has an equal sentence in a different row, it repeats the sentence less often.
+            # All equal sentences were paired. If one is left over, the other text repeats it less often.
             elsewhere = normal(first.words) in self._others
             segments = whole(first.words, Kind.SAME if elsewhere else self._alone)
         self._at = place.stop

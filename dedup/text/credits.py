@@ -39,7 +39,7 @@ _DATELINE = 100  # Maximum characters of a dateline before its bracket or dash
 _PLAIN_DATELINE = 60  # Maximum characters before the bracket, if no dash follows
 _OWN_LINE = 60  # Maximum characters of a line that is a byline or the last line
 _LAST_LINES = 4
-_CAPTION = 250  # Maximum characters of a paragraph of one line that is a caption if a bracket ends it
+_CAPTION = 250  # Maximum characters of a caption: a paragraph of one line, with a name in brackets at the end
 
 _BY = (
     *("By ", "BY ", "by ", "By: ", "Von ", "VON ", "Par ", "PAR ", "Por ", "POR "),
@@ -86,7 +86,7 @@ _PROVIDED = re.compile(
 _BRACKETS = re.compile(r"\(\s?([^()\n]{2,40})\)")
 _DASHED = re.compile(r"\u2014 ?([A-Z][\w .]{1,24}?)[ .]*[\u2014\u2013-]")
 _SLASHED = re.compile(r"/ ([A-Za-z]{2,6}(?:-[A-Za-z]{2,6}){0,3})[ .]*(?:\n|$)")
-_PROSE = re.compile(r"[a-z\xe0-\xff]{3,}\s+[a-z\xe0-\xff]{2,}$")  # Two words of running text at the end
+_PROSE = re.compile(r"[a-z\xe0-\xff]{3,}\s+[a-z\xe0-\xff]{2,}$")  # Running text at the end
 _CAPTIONED = re.compile(r"Modal Trigger|aption|nlarge|mages? |hoto|Getty|icture|copyright")
 _PHOTO_OF = re.compile(r"/ ?|hotos?: ?|opyright |aption |Trigger |\bvia |hotos? by ")
 _PHOTO = re.compile(r" ?(?:[Pp]hotos?\b|/[A-Z][a-z]+ [A-Z]|PHOTO|[/|] ?(?:Getty|Landov|Corbis)| via Getty)")
@@ -286,7 +286,7 @@ class CreditReader:
                 self._add(found, self._bracketed(match[1]), "end" if match.end() == len(text) else "item")
 
     def _place(self, text: str, start: int, stop: int) -> Place | None:
-        """Return the place of names in brackets, from the text around them; None if they are no credit."""
+        """Return the place of names in brackets, as the text nearby tells it; None if they are no credit."""
         line = text.rfind("\n", 0, start) + 1
         before = text[max(line, start - _DATELINE - 1) : start].strip(" \xa0\t\r[")
         rest = text[stop : stop + 12].lstrip(" .,:;)]'\u2019\xa0\r")
@@ -334,7 +334,7 @@ class CreditReader:
                 return
             name, comma, last = line.rpartition(",")
             if comma and _PERSON.fullmatch(f"{name} ") and (agency := self._agency(last)):
-                if above.rstrip()[-1:] not in ('"', "\u201d", "\xbb"):  # Not a name below a quote
+                if above.rstrip()[-1:] not in ('"', "\u201d", "\xbb"):  # else the name of a speaker
                     self._add(found, [agency], "photo" if _CAPTIONED.search(above) else "byline")
                 return
         if len(line) <= 2 * _OWN_LINE and (agencies := tuple(self._dated(line))):

@@ -146,17 +146,18 @@ EVERY = 1 << 62
 LEAST_JACCARD = ((200, 0.4), (500, 0.25), (EVERY, 0.15))  # Minimum Jaccard of the cores (runs of 8 letters)
 LEAST_RATIO = ((500, 0.9), (EVERY, 0.88))  # Minimum length of the shorter text as a share of the longer text
 # If the cores have a Jaccard of J, the signature Jaccard must be at least J * J / 2 minus this number. This
-# is less than J, because damage changes words twice as often as cores.
+# is less than J, because damage changes shingles twice as often as cores, which are shorter.
 LESS_WORDS = 0.05
 # Maximum share of common cores with equal letters on both sides: `kept` plus this number of standard errors
 MOST_WHOLE = ((500, 0.0), (EVERY, 1.0))
 LEAST_IN_PLACE = 0.85  # Minimum share of common cores whose places differ by at most NEAR
-NEAR = 24  # Distance of two places, in 256ths of the text
-# Minimum of `mended` / `differing`, divided by `kept` (see `PrintPairs`). Templates are filled in with words,
-# so short templates have few differences.
+NEAR = 24  # Maximum distance of the places of a core in two texts, in 256ths of the text
+# Minimum of `mended` / `differing`, divided by `kept` (see `PrintPairs`). The few words that fill in a short
+# template must not look like damage.
 LEAST_MENDED = ((200, 0.9), (500, 0.7), (EVERY, 0.5))
-# If the shorter text has MANY_LETTERS, and the cores have a Jaccard of at least FIRM_JACCARD, the minimum of
-# `mended` / `differing` is FIRM_MENDED * `whole` / `equal`, but at least FLOOR_MENDED * `kept`.
+# If the shorter text has MANY_LETTERS, and the cores have a Jaccard of at least FIRM_JACCARD, LEAST_MENDED is
+# replaced: the minimum of `mended` / `differing` is then FIRM_MENDED * `whole` / `equal`, but not less than
+# FLOOR_MENDED * `kept`.
 MANY_LETTERS, FIRM_JACCARD = 500, 0.4
 FIRM_MENDED, FLOOR_MENDED = 0.4, 0.2
 
@@ -238,7 +239,7 @@ class PrintPairs(Columns):
     def most_whole(self) -> Shares:
         error = np.sqrt(
             self.kept * (1 - self.kept) / np.maximum(self.equal, 1)
-        )  # Standard error of a share of `equal` slots
+        )  # Standard error of a share that is measured on `equal` slots
         return self.kept + self._bound(MOST_WHOLE) * error
 
     @property

@@ -48,7 +48,7 @@ class UnreadableError(Exception):
 
 
 class _Text(NamedTuple):
-    """A text and its place in the batch. A text that Python reads lacks `kernel` and `prepared`."""
+    """A text and its place in the batch. `kernel` and `prepared`: None if Python, not C, reads the text."""
 
     place: int
     text: str
@@ -164,7 +164,7 @@ class Fingerprinter:
         limit = self.settings.text_max_characters
         if len(text) > limit:
             raise too_long(len(text), self.settings)
-        # Normalising can lengthen a text. Measuring it is slow: do so only if it could exceed the limit.
+        # Normalising can lengthen a text. Counting the new length is slow, and needed only near the limit.
         if len(text) * MOST_GROWTH > limit and (size := normal_size(text)) > limit:
             raise too_long(size, self.settings, " when normalised")
 
@@ -286,7 +286,7 @@ class Fingerprinter:
         return chosen if chosen == "en" or chosen in self._models else ""
 
 
-_KERNELS: dict[tuple[str, str], NativeKernel] = {}  # By digest of settings and checksum of model
+_KERNELS: dict[tuple[str, str], NativeKernel] = {}  # Keys: digest of the settings, checksum of the model
 KERNELS_KEPT = 8  # Maximum number of cached kernels; a kernel with English parameters takes 1.2 MB
 
 

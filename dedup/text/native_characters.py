@@ -43,7 +43,7 @@ def is_simple(text: str) -> bool:
     # The answer is yes if no character can combine with the character before it.
     if not _combining()[points].any():
         return True
-    # Else combining characters must be unchanged in NFKC, and replacing each other character must give NFKC.
+    # Otherwise NFKC must not change combining characters, and replacing all others one by one must give NFKC.
     others = {point: unicodedata.normalize("NFKC", chr(point)) for point in np.unique(points).tolist()}
     if any(_combining()[point] and form != chr(point) for point, form in others.items()):
         return False

@@ -168,7 +168,7 @@ def _read_again(
 
 
 def _failed(marks: StoredMarks) -> StoredMarks:
-    """Return marks of the same articles, with all values as failed articles have them."""
+    """Return the marks that these articles have if they fail."""
     size = len(marks)
     return StoredMarks(
         marks.id,

@@ -31,7 +31,7 @@ from dedup.store.settling import PairRows
 CHUNK_ROWS = 4_000
 
 # A changed canonical flag counts as this number of rows: all keys of the fingerprint are then written again,
-# which takes at least as long.
+# which takes at least as long as writing so many rows.
 FLAG_ROWS = 4
 
 UNIQUE, SIMILAR, DUPLICATE = (
@@ -213,7 +213,8 @@ def _compare_pairs(snapshot: Snapshot, decisions: Decisions) -> tuple[Bigints, F
     stored, found = snapshot.pairs, decisions.pairs
     later, earlier = snapshot.find_places(stored.article_id), snapshot.find_places(stored.other_id)
     old = np.stack([later, earlier], axis=1).astype(np.int64)
-    # Compare pairs as integers. Place -1 (no fingerprint) makes a stored pair negative, unlike new pairs.
+    # Compare pairs as integers. A stored pair with place -1 (no fingerprint) becomes negative, and so equals
+    # no new pair.
     before, now = code(later, earlier), found.codes()
     order = np.argsort(before)
     at = np.minimum(np.searchsorted(before[order], now), max(len(before) - 1, 0))
