@@ -132,8 +132,9 @@ class Prints:
         return found
 
     def undecided(self, pairs: Pairs) -> tuple[Flags, Flags, PrintPairs, Shares]:
-        """Return which pairs are duplicates without the rule, which other pairs the rule may decide (a common
-        bucket and similar prints), and the prints' counts and signature Jaccards of these other pairs."""
+        """Return flags of the pairs that are duplicates without the rule, and flags of the other pairs that
+        it may decide: pairs with a common bucket and similar prints. Also return the prints' counts and the
+        signature Jaccards of those other pairs."""
         settings, profiles = self._profiles["on"]
         scored = profiles.score(pairs, settings)
         known = replace(scored, print_jaccard=np.zeros(len(pairs))).duplicates(settings)

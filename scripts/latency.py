@@ -84,7 +84,7 @@ def main() -> int:
 
 
 def measure(url: str, database: Database, options: argparse.Namespace) -> Iterator[Latencies]:
-    """Measure the cases with news in turn on one growing corpus, and the template on a second corpus."""
+    """Measure the cases with news on a corpus that grows, and the case with a template on a new corpus."""
     if options.only != "family":
         yield from measure_news(url, database, options)
     if options.only != "news":
@@ -92,7 +92,7 @@ def measure(url: str, database: Database, options: argparse.Namespace) -> Iterat
 
 
 def measure_news(url: str, database: Database, options: argparse.Namespace) -> Iterator[Latencies]:
-    """Measure beside nothing, a backfill, an open transaction with an edit, and a change of settings."""
+    """Measure alone, beside a backfill, beside an open edit, and beside a backfill with changed settings."""
     news = _accepted(options.file)
     given = list(islice(news, options.articles + 4 * SUBMITTED))
     pending, kept = given[: options.articles], iter(given[options.articles :])

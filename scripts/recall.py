@@ -55,7 +55,7 @@ VERSION_CHAINS = "wiki_versions"
 
 PAGES = "extracted_pages_a"
 WHOLE_OR_BODY = ("-html-text", "-inscriptis", "-gold")
-"""Endings of the ids that are used in the set of pages: two extractors of whole pages, and people."""
+"""Endings of the ids that are measured in `PAGES`: texts by two extractors of whole pages, and by people."""
 
 NOTHING = "-"
 """Sign for a share that cannot be computed, because the whole is 0."""

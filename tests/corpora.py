@@ -366,7 +366,7 @@ def assert_consistent(database: AnyDatabase) -> None:
 
 
 def divided(database: AnyDatabase) -> bool:
-    """Return whether every settled article is on its side of the horizon."""
+    """Return whether the articles were divided by the present horizon and the present time settings."""
     with database.transaction() as cursor:
         state = window_of.load(cursor)
         return state.divided == window_of.division(state.horizon, rulebooks.load_settings(cursor))

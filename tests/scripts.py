@@ -17,6 +17,6 @@ def script(name: str) -> ModuleType:
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
-    sys.modules[file.stem] = module  # the module's dataclasses look it up there
+    sys.modules[file.stem] = module  # `@dataclass` looks its module up there
     spec.loader.exec_module(module)
     return module

@@ -269,7 +269,7 @@ def test_every_module_says_what_it_does_and_fits_in_the_head(name: str) -> None:
 def test_every_package_and_module_says_what_it_is_for(name: str) -> None:
     docstring = ast.get_docstring(tree(name))
     assert docstring
-    assert "Read next" not in docstring  # the README gives the order
+    assert "Read next" not in docstring  # the README, not each module, says what to read next
 
 
 def test_the_checks_see_what_they_forbid() -> None:

@@ -139,7 +139,7 @@ def submit_all(
 def marks_and_pairs(url: str) -> tuple[Rows, Rows]:
     """Return all marks and all pairs after a backfill."""
     with Deduplicator(url) as corpus:
-        corpus.backfill(workers=0)  # workers would not pay, since nearly all articles are settled
+        corpus.backfill(workers=0)  # needs no workers: nearly all articles are settled already
         return [dict(row) for row in corpus.marks()], [dict(row) for row in corpus.matches()]
 
 

@@ -62,7 +62,8 @@ def main() -> int:
     if options.check or options.write:
         options.file, options.articles, options.pending, options.scopes = None, ARTICLES, PENDING, 0
     with throwaway_server() as url, psycopg.connect(url, autocommit=True) as owner:
-        owner.execute("ALTER SYSTEM SET autovacuum = off")  # its buffers would be counted with those of calls
+        # The buffers that autovacuum uses would be counted as buffers of the calls.
+        owner.execute("ALTER SYSTEM SET autovacuum = off")
         if options.check or options.write:  # copies of pages in the WAL depend on the times of checkpoints
             owner.execute("ALTER SYSTEM SET full_page_writes = off")
         owner.execute("SELECT pg_reload_conf()")

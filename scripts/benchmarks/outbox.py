@@ -33,7 +33,7 @@ print(sync(Database(sys.argv[1]), SilentProgress(), lambda: False))
 
 
 def measure(url: str, postmaster: int, rows: int, updates: int) -> None:
-    """Fill and change a table, and process both."""
+    """Fill a table, then change all its rows repeatedly, and process the changes after each step."""
     Deduplicator.initialize(url)
     with Deduplicator(url) as dd, psycopg.connect(url, autocommit=True) as owner:
         owner.execute("CREATE TABLE news (id bigint PRIMARY KEY, body text NOT NULL)")

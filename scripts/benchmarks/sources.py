@@ -99,7 +99,7 @@ def measure_sources(names: Sequence[str], total: int) -> None:
 
 
 def drawn(names: Sequence[str], total: int) -> Iterator[Article]:
-    """Yield articles of runs of words of the sets, so that these and the sets are about `total` articles.
+    """Yield articles made of runs of words from the sets. Together with those of the sets, they are `total`.
 
     An article has about as many words as an article of the sets. No two articles share a sentence.
     """
@@ -143,7 +143,7 @@ def measure_coverage(*, releases: bool) -> None:
 
 
 def _released() -> list[list[str]]:
-    """Return the groups of press releases and reports that truth joins."""
+    """Return groups of press releases and reports, joined by the pairs of the truth."""
     groups: dict[str, set[str]] = {}
     for line in _lines(f"{RELEASES}.truth"):
         joined = groups.get(line["a"], {line["a"]}) | groups.get(line["b"], {line["b"]})
@@ -155,7 +155,7 @@ def _released() -> list[list[str]]:
 def corpus(parts: Iterable[Iterable[Article]]) -> Iterator[Deduplicator]:
     """Yield a corpus of these articles, settled and with the index of words, on a new server."""
     with tempfile.TemporaryDirectory(prefix="dedup-sources-") as folder:
-        Path(folder).chmod(0o711)  # root's server runs as another user, who must get in
+        Path(folder).chmod(0o711)  # under root the server is another user, who must enter
         with embedded_server(Path(folder) / "home") as server:
             database = Database(server.url)
             fresh_corpus(database)

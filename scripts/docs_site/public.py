@@ -114,7 +114,8 @@ class Public:
         return [*fields, *(method for method in methods if method.docstring or not entry.is_data)]
 
     def _behind(self, member: griffe.Object | griffe.Alias) -> griffe.Object:
-        """Return a method; for a method that calls a function in a transaction or a thread, that function."""
+        """Return a method. If it runs a function in a transaction or a thread, use that function's signature
+        and docstring."""
         if isinstance(member, griffe.Alias):
             member = member.final_target
         value = getattr(member, "value", None)

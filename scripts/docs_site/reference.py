@@ -214,7 +214,7 @@ class Reference(Public):
         return found.value if found and isinstance(getattr(found, "value", None), str) else str(value)
 
     def _type(self, expression: object) -> str:
-        """Return a type with the paths of the objects that have entries, else with short names."""
+        """Return a type as text. Objects with entries appear as their paths, other objects as short names."""
         if isinstance(expression, griffe.ExprName | griffe.ExprAttribute):
             found = self.resolve(expression.canonical_path)
             return self._places.get(found.canonical_path if found else "", str(expression).rpartition(".")[2])

@@ -72,7 +72,8 @@ def test_every_public_name_is_in_the_reference(pages: dict[str, str]) -> None:
     modules -= {"dedup.tables"}  # the comments of the database describe these names
     wanted = {f"{module}.{name}" for module in ("dedup", *modules) for name in exported(module)}
     told = set(re.findall(r"^`+\{py:\w+\} ([\w.]+)", "\n".join(pages.values()), re.MULTILINE))
-    # `dedup.DedupError` is the same class, and the functions of `figures` have their own entries.
+    # Two names need no entry: the first is the same class as `dedup.DedupError`, and the second is a module
+    # whose functions have entries.
     assert wanted - told == {"dedup.errors.DedupError", "dedup.frames.figures"}
     assert "dedup.frames.figures.copying" in told
     assert [name for name in wanted & told if f"<{name}>" not in pages["index"]] == []
@@ -117,8 +118,8 @@ def test_the_examples_work(server: Server, tmp_path: Path, monkeypatch: pytest.M
 
 
 def classes() -> Iterator[tuple[ast.ClassDef, list[str]]]:
-    """Yield each class of an answer and each public class, except of the pages, with the lines of its
-    file."""
+    """Yield the public classes and the classes of answers, without those of pages, each with the lines of
+    its file."""
     package = Path(dedup.__file__).parent
     for file in package.rglob("*.py"):
         text = file.read_text("utf-8")

@@ -149,7 +149,7 @@ def begin(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
     As the programs' manuals advise, the program's role owns the database and has no other right.
     """
     pytest.importorskip("trafilatura")
-    role = f"dedup_recipe_{os.getpid()}"  # the server gives the database the same name
+    role = f"dedup_recipe_{os.getpid()}"  # `server.create` gives the database the same name
     name = sql.Identifier(role)
     with ExitStack() as stack:
 

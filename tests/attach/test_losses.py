@@ -205,7 +205,7 @@ def test_what_an_owner_deletes_before_the_triggers_is_followed(
     with owner.transaction():
         owner.execute(statement.encode())
         fill(owner, loaded, 100)
-    # Note the whole table, so that it is compared as a whole, too.
+    # Disabling the triggers makes the backfill compare the whole table, too.
     unnoted(owner, "SELECT")
     assert settle(database).problems == []
     assert len(right(database).marks) == loaded

@@ -425,7 +425,7 @@ def test_detach_after_a_swap_takes_nothing_from_the_table_that_has_the_name_now(
     assert rows(owner, "SELECT count(*) FROM dedup.article") == [(0,)]
 
 
-# Rows that could not be articles, and edits that hide
+# Tests of refused rows, and of an edit with an unchanged hash.
 
 
 def test_a_refused_row_comes_back_when_its_place_is_free(database: Database, owner: Owner) -> None:
@@ -484,7 +484,7 @@ def test_an_edit_can_not_hide_behind_a_hash(database: Database, owner: Owner, no
     assert found.status()["news/2"] == "unique"
 
 
-# Drift is named, harms nothing else, and is healed by one command
+# Tests of drift, a change that breaks the mapping: a message names it, and one command heals it.
 
 
 @dataclass(frozen=True)
@@ -849,7 +849,7 @@ def test_a_role_goes_on_making_partitions_of_what_a_superuser_attached(
         assert_followed(database, owner, DATED)
         deduplicator(database).attachments.detach("news")
         owner.execute("DROP TABLE news, p1")
-        # The role can be dropped, so no object of dedup belongs to it.
+        # The role can be dropped only if no object of dedup belongs to it.
         owner.execute(sql.SQL("REVOKE ALL ON SCHEMA newsroom FROM {0}; DROP ROLE {0}").format(role))
         role = sql.Identifier(f"dedup_nobody_{os.getpid()}")
         owner.execute(sql.SQL("CREATE ROLE {}").format(role))

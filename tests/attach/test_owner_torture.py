@@ -519,8 +519,8 @@ class Builder(Errand):
 
 
 class Writing:
-    """Writers in threads. They write only so many transactions per change of a table, so that workers can
-    keep up.
+    """Writers in threads. They write a fixed number of transactions per change of a table, so that workers
+    can keep up.
 
     Attributes:
         errors: errors raised in the threads.

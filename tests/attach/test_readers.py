@@ -88,7 +88,10 @@ def test_copies_in_several_outlets_are_no_reason_to_warn(database: Database, own
 def test_readers_are_seen_where_most_texts_stand_once_for_several_of_them(
     users: int, entries: int, own: int, again: bool
 ) -> None:
-    """Check texts that every user has, and `own` texts that one user has; `again`: every row comes twice."""
+    """Check a table in which all users have the same `entries` texts, and `own` texts have one user each.
+
+    With `again`, the table has every row twice.
+    """
     found = [(str(i), "Wire", str(user)) for user in range(users) for i in range(entries)]
     found += [(f"own {i}", "Wire", str(i % users)) for i in range(own)]
     shared = users * entries if users > 1 else 0

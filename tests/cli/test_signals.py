@@ -162,8 +162,8 @@ def test_a_second_signal_at_any_line_of_the_first_ones_handler_disturbs_nothing(
     ever."""
 
     def at(line: int) -> int:
-        """Send the second signal at this line of the handler. Return the number of lines of the first handler
-        that ran."""
+        """Send the second signal when the handler of the first has run so many lines; 0 sends none. Return
+        how many lines ran until then."""
         lines = 0
 
         def traced(_frame: FrameType, event: str, _argument: object) -> Any:

@@ -42,7 +42,7 @@ def made(name: str, codes: list[Code], minute: float | None = 0, added: float = 
 
 
 def chains() -> Corpus:
-    """Make windows of a ring of sentences: neighbours are duplicates, and the next ones are similar."""
+    """Make windows of a ring of sentences: neighbours are duplicates, and windows two apart are similar."""
     times = random.Random(1).sample(range(14), 14)
     return Corpus(
         [made(f"{kind}{i}", window(i, 6), times[i] + 20 * kind) for i in range(14) for kind in (0, 1)]
@@ -50,7 +50,7 @@ def chains() -> Corpus:
 
 
 def ties() -> Corpus:
-    """Make articles of one moment with names that sort only by bytes, and originals of equal score."""
+    """Make copies of one moment, ordered only by the bytes of their names, and equally similar originals."""
     names = ["é", "z", "Z", "a", "10", "9", "ß", "B"]
     copies = [made(name, window(0, 6)) for name in names]
     between = made("m", [*window(0, 4), *window(40, 4, ring=100)], 5)

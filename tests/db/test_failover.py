@@ -117,7 +117,7 @@ def test_a_standby_that_takes_over_refuses_who_was_told_what_is_lost(home: Path,
             control("pg_ctl", "-D", primary, "-m", "immediate", "stop")
             control("pg_ctl", "-D", standby, "-w", "promote")
             ahead.database = two._database
-            for number in range(3):  # the second article takes the lost position again
+            for number in range(3):  # one of these changes gets the position of the lost one
                 with pytest.raises(CursorError):
                     ahead.read()
                 two.submit(article(f"c{number}", window(300 + 50 * number, 6, ring=999), 3))

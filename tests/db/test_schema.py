@@ -87,7 +87,7 @@ def family(count: int, step: int = 1) -> list[Any]:
 
 
 def alone(number: int) -> list[int]:
-    """Return codes of sentences that no other article has."""
+    """Return the codes of six sentences that only the article `number` has."""
     return [code(100 * number + i) for i in range(6)]
 
 

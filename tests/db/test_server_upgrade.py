@@ -204,7 +204,7 @@ def test_killed_at_any_step_one_cluster_is_whole_and_the_next_run_ends_it(
     )
     assert killed.returncode == 9
     assert embedded._read(home / "postgres" / "PG_VERSION").strip() == left
-    if left == "16":  # the data are unchanged, and the older dedup can use them, whatever process still runs
+    if left == "16":  # the data are unchanged: once no process uses them, the older dedup can
         server_upgrade._stop(home / "postgres")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(postgres, "MAJOR", OLD)

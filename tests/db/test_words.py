@@ -34,7 +34,7 @@ CALLS = {
     "origins": "SELECT * FROM dedup.origins(ARRAY(SELECT id FROM dedup.mark))",
     "text_hash": "SELECT dedup.text_hash('a text that the caller gives')",
 }
-"""The functions that a counter may call, with a call of each."""
+"""Functions that the role `counter` may call -> a call of each."""
 
 
 def words(codes: list[Code]) -> str:

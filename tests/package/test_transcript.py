@@ -155,7 +155,7 @@ def newcomer(own_folder: Path, request: pytest.FixtureRequest) -> Iterator[Newco
     folder = own_folder / request.node.name
     for name in ("home", "work"):
         (folder / name).mkdir(parents=True)
-    folder.chmod(0o711)  # root's server runs as another user
+    folder.chmod(0o711)  # under root the server is another user, who must enter
     try:
         yield Newcomer(folder)
     finally:

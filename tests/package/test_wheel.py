@@ -126,7 +126,7 @@ def test_an_installed_dedup_names_the_wheel_that_an_extra_is_in(
     code = "from dedup.base.html import extract; extract('<p>A goat ran away.')"
     with pytest.raises(AssertionError, match="HTML needs trafilatura: run") as failed:
         newsroom.python(code)
-    said = re.findall("run `(.*)`", str(failed.value))[-1]  # the match before it is in the code
+    said = re.findall("run `(.*)`", str(failed.value))[-1]  # an earlier match is code in the traceback
     *words, requirement = shlex.split(said)
     assert words == ["uv", "pip", "install", "--python", str(installed.python)]
     assert Requirement(requirement).extras == {"html"}

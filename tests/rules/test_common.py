@@ -63,7 +63,8 @@ def test_stories_of_many_copies_are_counted_as_stories() -> None:
 
 
 def test_bands_are_weighed_alike() -> None:
-    # All 40 articles agree in half of the bands and differ in the others: c is half of 1 + 1/40.
+    # All 40 articles agree in half of the bands, where two carriers agree with the probability 1, and differ
+    # in the others, where it is 1/40. The stories are 1 / c, and c is the mean of the two.
     half = [[band if band < BANDS // 2 else 1_000 * i + band for band in range(BANDS)] for i in range(40)]
     assert stories(*half) == pytest.approx(2 / (1 + 1 / 40))
 

@@ -258,7 +258,7 @@ def test_containment_by_sentences_needs_shared_ones(needed: int, containment: fl
 @pytest.mark.parametrize(
     ("equal", "shingles", "containment"),
     [
-        (52, (100, 401), 0.0),  # more than 4 times as long, and one sentence of ten is too little
+        (52, (100, 401), 0.0),  # more than 4 times as long, and 1 shared sentence of 10
         (52, (100, 400), 0.2 * 500 / (1.2 * 100)),
         (52, (100, 320), 0.2 * 420 / (1.2 * 100)),
         (52, (100, 319), 0.2 * 419 / (1.2 * 100)),  # 0.698, just below the threshold

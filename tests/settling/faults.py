@@ -126,7 +126,7 @@ def watched(run: Callable[[], Any]) -> BaseException | None:
 
 
 def sampled() -> Iterator[int]:
-    """Yield the numbers of calls to fail: 1, 2, 3, 5, 8, 13, …, ever fewer of the later ones."""
+    """Yield the numbers of the calls that fail, with growing gaps: 1, 2, 3, 5, 8, 13, …."""
     last, found = 1, 1
     while True:
         yield found

@@ -62,7 +62,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class ChunkMeddling(meddling.Meddling):
-    """Progress that calls a function between two chunks too."""
+    """Progress that also calls its function between two chunks of marks."""
 
     def advance(self, count: int, total: int | None = None) -> None:
         if self.stages[-1] == "writing marks":

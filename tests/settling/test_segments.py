@@ -118,7 +118,7 @@ def test_all_that_have_a_key_are_found_and_none_with_other_bits(
 
 
 def counts(database: Database) -> tuple[int, int, int]:
-    """Return the numbers of recent entries, of segments, and of articles that some key does not find."""
+    """Return the numbers of recent entries, of segments, and of articles that lack an index entry."""
     with database.transaction() as cursor:
         row = cursor.execute("SELECT count(*) FROM dedup.recent_key").fetchone()
         return (row[0] if row else -1, len(key_segments.segments(cursor)), key_segments.count_absent(cursor))

@@ -211,7 +211,7 @@ def test_a_changed_threshold_settles_again_without_reading_texts(database: Datab
     load(database, article("a", window(0, 6), 0), article("b", window(1, 6), 1))
     assert run(database)["b"] == "duplicate:a"
     with database.transaction() as cursor:
-        # Mark the fingerprints: new fingerprints would have other counts.
+        # Make the counts wrong: a fingerprint that is made again would have the right count.
         cursor.execute("UPDATE dedup.fingerprint SET word_count = word_count + 1")
     change_settings(database, duplicate_sentence_jaccard=0.9, duplicate_signature_jaccard=0.95)
     report = backfill(database, workers=0)

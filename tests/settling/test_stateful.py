@@ -254,7 +254,7 @@ def test_any_history_ends_in_the_marks_of_a_run_from_nothing(database: Database)
     default = settings.default
     assert default is not None
     run_state_machine_as_test(
-        # The documentation of Hypothesis allows a function.
+        # Only the type demands a class; the documentation of Hypothesis also allows a function.
         lambda: CorpusMachine(database),  # type: ignore[arg-type]
         settings=settings(max_examples=default.max_examples // 4),
     )

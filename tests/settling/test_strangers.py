@@ -57,7 +57,7 @@ def poisoned(number: int) -> str:
 
 
 def salad(victim: str) -> str:
-    """Return the shingles that decide the signature of a public article, without its sentences."""
+    """Return a text with the shingles that decide the signature of `victim`, but without its sentences."""
     return " ".join(f"{shingle} harbour nothing" for shingle in smallest(sorted(shingles(words(victim), 4))))
 
 

@@ -255,7 +255,7 @@ def test_unsettled_articles_are_counted_up_to_a_limit(
 def test_a_provisional_mark_lets_no_withdrawn_article_take_part(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A limit leaves a moved article unsettled; settling must still look up its later partners."""
+    """A limit leaves an article with a new date unsettled. Settling must still find its later partners."""
     load(database, article("w", window(1, 6), 1), article("n", window(6, 6), 20))
     load(database, article("moved", window(3, 6), 50))
     settle(database)

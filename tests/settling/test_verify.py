@@ -131,7 +131,7 @@ def tamper(database: Database, statement: str) -> None:
 
 
 @pytest.mark.long("dedup", "migrations")
-@each("statement", TAMPERING)  # one at a time: each repair restores the corpus
+@each("statement", TAMPERING)  # all cases share a corpus, because each case repairs it
 def test_what_was_tampered_with_is_found_and_healed(filled: Database, statement: str) -> None:
     tamper(filled, statement)
     found = check(filled)

@@ -114,7 +114,7 @@ GIVEN = st.builds(
 def test_batches_of_any_size_store_and_count_the_same(
     database: Database, given: list[Article], cuts: list[int]
 ) -> None:
-    """Batches of any size store and count the same; a later line may leave out fields of an earlier line."""
+    """Store articles singly and in batches: rows and counts are equal, also if a later line lacks a field."""
     singly = LoadCounts()
     for one in given:
         found = load(database, one)

@@ -244,7 +244,8 @@ CHINESE = st.lists(
 
 @given(CHINESE, st.integers(1, 60))
 def test_rewrapping_a_script_without_spaces_does_not_change_the_fingerprint(text: str, width: int) -> None:
-    # Some programs wrap such a script between any two characters, but never inside a Latin word or a number.
+    # Some programs break a line of Chinese between any two characters, but never inside a Latin word or a
+    # number.
     units: list[str] = []
     for character in text:
         if units and units[-1][-1].isascii() and character.isascii():

@@ -244,7 +244,7 @@ def test_the_conditions_are_those_of_the_contract(
 
 
 def test_misread_reprints_of_real_papers_are_found(shared_data: Path) -> None:
-    # See scripts/damaged_prints.py: with --folds it measures the same with thresholds chosen on other papers.
+    # `scripts/damaged_prints.py --folds` also measures this, with thresholds chosen on other papers.
     with gzip.open(shared_data / "ocr_papers_a.jsonl.gz", "rt") as file:
         texts = {row["id"]: row["text"] for row in map(json.loads, file)}
     with gzip.open(shared_data / "ocr_papers_a.truth.jsonl.gz", "rt") as file:

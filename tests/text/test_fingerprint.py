@@ -174,7 +174,8 @@ BODIES = st.text("abc \n.", max_size=12)
 def test_a_short_content_is_equal_exactly_where_title_and_text_are(
     title: str | None, text: str, other_title: str | None, other: str
 ) -> None:
-    # A short text never equals a long text: its content has a slash after the title, and no word is a slash.
+    # A short text never equals a long text: the content of a short text has a slash between title and text,
+    # and no word is a slash.
     for limit in (3, 1_000):
         made = Fingerprinter(Settings(text_min_words=limit))
         if not words(text) or not words(other):

@@ -120,8 +120,8 @@ def test_sets_whose_hashes_end_alike_have_nothing_in_common_for_that(count: int)
 
 @pytest.mark.parametrize("members", [8, 12, 30])
 def test_small_sets_are_estimated_as_exactly_as_large_ones(members: int) -> None:
-    # Mixing makes chance agreements of two members differ from function to function, so that they average
-    # out.
+    # Without mixing, two members that agree by chance under one function would agree under many functions,
+    # and such errors would not average out.
     raw = []
     for seed in range(400):
         a, b, _ = random_pair(seed, 0, members)
@@ -224,7 +224,8 @@ def test_the_estimate_is_within_five_standard_errors_of_the_exact_jaccard(
 ) -> None:
     a, b, exact = random_pair(seed, shared + 20, each)
     found = jaccard(signed_set(a, size), signed_set(b, size))
-    # Two more bytes are allowed, because the count of equal bytes is far from normal close to 0 and 1.
+    # Allow two more bytes: if the Jaccard is close to 0 or 1, the count of equal bytes is not normally
+    # distributed.
     assert abs(found - exact) <= 5 * standard_error(exact, size) + 2 / size
 
 

@@ -603,7 +603,8 @@ def test_a_search(
     found = all_pages(lambda after: newsroom.browsing.search(**fields, after=after), "found")
     first = newsroom.browsing.search(**fields)
     names = [one.article.source_id for one in found]
-    # If the articles that the search reads include no dated one, it shows undated ones first, and says so.
+    # If the search reaches its limit without a dated match, it shows the undated matches at once, and `more`
+    # is true.
     if names != [row.source_id for row in wanted]:
         assert names == [row.source_id for row in undated]
         assert first.more

@@ -1,4 +1,4 @@
-"""`dedup browse` starts and stops like for a user, and the commands of docs/browse.md work."""
+"""A user can start and stop `dedup browse`, and the commands of docs/browse.md work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of loading decides which copy represents a story, but no figure of views, pages and frames."""
+"""Loading order decides which copy represents a story, but changes no figure of views, pages or frames."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def pins(url: str) -> list[tuple[str, str, str]]:
 
 @pytest.fixture
 def editing(opening: Opening, corpus_url: str) -> Browser:
-    """A server with forms for judging, over the two versions of the storm."""
+    """A server with forms for judging, over a corpus of two reports about a storm."""
     fill(corpus_url, [one for one in newsroom_articles() if "storm" in one.source_id])
     return opening(corpus_url, editing=True)
 

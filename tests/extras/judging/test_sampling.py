@@ -66,8 +66,9 @@ def test_other_thresholds_make_other_bands() -> None:
 
 
 def test_allocation_by_hand() -> None:
-    # Shares sqrt(size) * importance: 30, 10, 20. Each stratum gets 3, then always the stratum with the lowest
-    # (count + 1) / share: the first until (count + 1) / 30 passes 4 / 20, and so on until 21 are given out.
+    # The shares, sqrt(size) * importance, are 30, 10 and 20. Each stratum first gets 3 pairs. Each
+    # further pair goes to the stratum with the lowest (count + 1) / share. The second gets no further pair,
+    # because 4 / 10 is too high.
     counts = allocate(np.array([900, 100, 100]), np.array([1.0, 1.0, 2.0]), 21)
     assert counts.tolist() == [11, 3, 7]
 
@@ -194,7 +195,7 @@ def test_answers_that_are_all_alike_leave_a_share_open(judged: int) -> None:
 
 
 def test_answers_that_are_all_alike_prove_little() -> None:
-    # None of the 7 judged pairs of 58 was missed; the other stratum is judged completely.
+    # Of 58 pairs that were not found, 7 are judged, and none is a duplicate. All 20 found pairs are judged.
     design = Design(np.array([58, 20]), np.array([0] * 7 + [1] * 20))
     found = duplicate = np.arange(27) >= 7
     result = quality(design, found, duplicate).recall

@@ -225,7 +225,7 @@ def test_worked_common_substring() -> None:
     assert (len(SELLING), len(BUYING)) == (40, 38)
     assert similarity(CommonSubstring(over="longer"), SELLING, BUYING) == pytest.approx(16 / 40)
     assert similarity(CommonSubstring(), SELLING, BUYING) == pytest.approx(16 / 38)
-    plain = SELLING.replace("a beautiful", "one pleasant")  # now the published substring is longest
+    plain = SELLING.replace("a beautiful", "one pleasant")  # removes the longer run
     assert similarity(CommonSubstring(over="longer"), plain, BUYING) == pytest.approx(15 / 41)
 
 

@@ -173,7 +173,7 @@ def test_a_stopped_removal_continues(database: Database, monkeypatch: pytest.Mon
 
 
 def brought(database: Database, address: str, *given: Article) -> None:
-    """Store articles like `dedup watch`."""
+    """Store articles as entries of a feed, as `dedup watch` does."""
     with database.transaction() as cursor:
         feed = of_feeds.feed(cursor, address).id
         for one in given:

@@ -206,7 +206,7 @@ def test_a_dropped_item_is_logged_without_its_text(caplog: pytest.LogCaptureFixt
     crawler = get_crawler()
     pipeline = DedupPipeline(crawler, Options(drop=True))
     item = {"url": "copy", "body": "words of the text"}
-    caplog.set_level(logging.NOTSET)  # like Scrapy, in which the handler filters
+    caplog.set_level(logging.NOTSET)  # as Scrapy does: its handler filters instead
     with pytest.raises(DropItem, match="duplicate of original") as dropped:
         pipeline._with_verdict(item, Verdict("copy", "duplicate", "original", 1.0, "content"))
     told = LogFormatter().dropped(item, dropped.value, None, crawler._create_spider())  # as Scrapy does

@@ -421,7 +421,7 @@ def test_what_is_worked_on_does_not_give_way_and_what_is_only_kept_open_does(
 
 
 class Held:
-    """The attributes of a connection that decide whether it is closed for a new one."""
+    """A connection with only the attributes by which the server chooses one to close when a new one comes."""
 
     def __init__(self, client: str, since: float, *, waits: bool = True, idle: bool = False) -> None:
         self.client_key, self.waits_since, self.waits, self.idle = client, since, waits, idle

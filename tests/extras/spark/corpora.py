@@ -117,7 +117,7 @@ def answer(result: Any) -> Outcome:
 
 
 def best_match_of(found: Answer, entries: Sequence[Entry], settings: Settings) -> dict[str, str]:
-    """Return the best match of each original whose best match is a later article, by the kept pairs."""
+    """Return the best match of each article by the kept pairs, if the best match is a later article."""
     order = {e.source_id: order_key(settings, e.published_at, e.added_at, e.source_id) for e in entries}
     best: dict[str, tuple[Any, ...]] = {}
     for (later, earlier), (relation, rule, score, *_) in found.pairs.items():

@@ -62,7 +62,7 @@ from dedup.rules.pair import Profile, Related, Relation, relate, relate_scored, 
 from tests.reference.nodes import Groups, Kind, Node, NodePair, Said, groups, in_order, nodes, numbered
 
 Meetings = Mapping[NodePair, Sequence[Kind]]
-"""The keys that two nodes share, given by the kinds of the keys: one "sentence" for each common sentence."""
+"""Two nodes that meet -> the kinds of the keys that they share, one entry for each key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +86,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Counts of a round: numbers of nodes or pairs; `head` counts places.
+    """Counts of a round.
 
     Attributes:
-        head: places in the head.
+        head: width of the head, in places.
         undecided: undecided nodes at the start of the round.
         eligible: nodes that became eligible in this round.
         waiting: eligible nodes that are undecided at the end of the round.
@@ -183,7 +183,7 @@ def eligible(places: Groups, w: int, undecided: Collection[int]) -> set[int]:
 
 
 def head_meetings(places: Groups, w: int, newly: Set[int]) -> Meetings:
-    """HEAD: return the pairs of a newly eligible node and an earlier undecided node within the head."""
+    """HEAD: return each newly eligible node with the earlier undecided nodes at the first `w` places."""
     found: dict[NodePair, list[Kind]] = {}
     for (kind, _), own in places.items():
         for at, b in enumerate(own[:w]):

@@ -145,7 +145,7 @@ def _mark(
 
 
 def _best_match(kept: set[Pair], orders: Mapping[int, OrderKey]) -> dict[int, int]:
-    """Return the best match of each article that has one, judged by the kept pairs, which include it."""
+    """Return the best match of each article that is similar to others, chosen among the kept pairs."""
     found: dict[int, tuple[Any, ...]] = {}
     for pair in kept:
         if pair.relation == "similar":

@@ -29,14 +29,14 @@ class Run:
 
 
 def reading(spark: Any, path: Path, work: Path, mapping: dict[str, str] | None = None, **more: Any) -> Run:
-    """Run the pass over a Parquet file."""
+    """Run the fingerprint pass over a Parquet file."""
     from dedup.extras.spark.reading import read_table
 
     return passed(spark, read_table(spark, str(path), mapping=mapping), work, mapping=mapping, **more)
 
 
 def passed(spark: Any, df: Any, work: Path, settings: Settings | None = None, **more: Any) -> Run:
-    """Run the pass over a DataFrame."""
+    """Run the fingerprint pass over a DataFrame."""
     from dedup.extras.spark.fingerprinting import fingerprint
     from dedup.extras.spark.options import CorpusState
     from dedup.extras.spark.steps import SparkSteps

@@ -119,7 +119,7 @@ def test_the_marks_of_a_story_of_three_hundred_copies(spark: Any, tmp_path: Path
 
 
 def test_a_long_chain_ends(spark: Any, tmp_path: Path) -> None:
-    """Texts form a chain: each is a duplicate of the next text. The head shows one article at a time."""
+    """Texts form a chain: each is a duplicate of the next text. The head has one place per key."""
     maker = FingerprintMaker(77, Settings())
     corpus = joined([maker.corpus(0, "")])
     texts = [maker.fingerprint([i + j for j in range(6)]) for i in range(24)]
@@ -223,7 +223,7 @@ def test_what_would_cost_too_much_is_told_before_it_is_paid(spark: Any, tmp_path
 
 
 def dying_once(batches: Iterable[Any], settings: Settings, flag: str) -> Iterable[Any]:
-    """Score pairs, but kill the first process that is asked."""
+    """Score pairs, but kill the process that gets the first batch."""
     from dedup.extras.spark.scoring import related
 
     for batch in batches:

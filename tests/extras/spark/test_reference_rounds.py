@@ -1,4 +1,4 @@
-"""The rounds give the oracle's answer for all choices of an engine, and need each of their rules."""
+"""The rounds give the oracle's answer for all choices of an engine, but not if a rule is left out."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ SIGNATURES: tuple[list[int], ...] = (
 @lru_cache(maxsize=10_000)
 def made(first: int, length: int, signature: int, content: int) -> Fingerprint:
     """Return a fingerprint of sentences from a ring of nine. With five sentences, neighbours are duplicates,
-    and the next ones similar."""
+    and fingerprints two apart are similar."""
     return fingerprint([1 + (first + i) % 9 for i in range(length)], SIGNATURES[signature], content)
 
 
