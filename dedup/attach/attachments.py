@@ -28,7 +28,7 @@ _NAMED = sql.SQL('({} || {}) COLLATE "C"')
 # Rows of the attached table that must be read again after a row of a base table has changed.
 NAME = "name"  # rows that look up a name by the key of the changed row
 KEY = "key"  # the row with the same key as the changed row
-REFERRED = "referred"  # rows that belong to rows of another base table with the changed row's key in a column
+REFERRED = "referred"  # rows that belong to rows of another base table that refer to the changed row
 ALL = "all"  # all rows, since the changed row does not tell which ones
 
 

@@ -1,4 +1,4 @@
-"""Base tables of an attached table: tables that give it names by a key, or that an attached view reads.
+"""Base tables: an attached table takes names from them by a key, or an attached view reads them.
 
 Triggers note changed rows of base tables, because such a change can change rows of the attached table. A base
 table has the same owner as the attached table. Otherwise code of one owner, such as row security and casts,
@@ -117,7 +117,7 @@ class _Table:
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    """A reference that `--watch` names: the column `by` of `referrer` has keys of `table` (its `column`)."""
+    """A reference that `--watch` names: column `by` of `referrer` has values of a key `column` of `table`."""
 
     table: _Table
     column: str
@@ -198,7 +198,7 @@ class _Finding:
     def _tell_by_references(self) -> None:
         waiting = list(self._references)
         while waiting:
-            # Take all references to a table before the table's own: each is another way to rows of the view.
+            # Take all references to a table before any from it: each is another way to rows of the view.
             last = {item.table.oid: item for item in waiting}
             ready = [
                 item for item in waiting if last.get(item.referrer.oid, item) is item and self._above(item)

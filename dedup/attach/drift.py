@@ -187,7 +187,7 @@ def held(attachment: Attachment) -> list[str]:
 
 def hold(cursor: Cursor, attachment: Attachment, error: UnfitError) -> None:
     """Pause work on a table for some minutes, and report `error` until a comparison of all rows succeeds."""
-    # If another session is only using the table, no pause is needed.
+    # If reading failed only because another session uses the table, no pause is needed.
     if not isinstance(error, TableBusyError):
         values = {"id": attachment.id, "why": str(error), "minutes": HELD_MINUTES}
         cursor.execute(_sql("hold"), values)

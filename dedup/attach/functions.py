@@ -45,7 +45,7 @@ def join(parts: Sequence[Part], between: str = ", ") -> Part:
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
-    """Properties of a table that `Attachment` lacks, but on which the functions made for the table depend."""
+    """Properties of a table that are not in `Attachment`, but that the functions made for the table need."""
 
     zoned: bool  # whether the column of the publication time has a time zone
     changes_zoned: bool  # whether the column of the last change has a time zone
@@ -58,7 +58,7 @@ class TableShape:
     owner: str  # role that owns the table
     creator: str  # role that attaches the table
     home: str  # role that owns the corpus
-    lends: bool  # whether the owner lacks CREATE on the schema, granted only while functions change owner
+    lends: bool  # whether the owner lacks CREATE on the schema: it is granted while functions change owner
     chunks: bool  # whether the server can see that a large value is unchanged without reading it
 
 

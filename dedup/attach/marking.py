@@ -26,7 +26,7 @@ from dedup.db.statements import Statements
 _sql = Statements("attach/attachments")
 
 MARKS = 1_000  # Maximum marks per transaction, because other writers of the rows wait for the end
-WRITING_SECONDS = 45.0  # Maximum per batch in an owner's session: the other session may idle for 60 s
+WRITING_SECONDS = 45.0  # Maximum per batch in an owner's session: dedup's own session may idle for only 60 s
 
 ANSWERS = ("ids", "statuses", "originals", "scores")  # columns of the query `answers`, each an array
 

@@ -54,7 +54,7 @@ def notes(
     resting: Iterable[int] = (),
 ) -> list[Note]:
     """Return the next notes, with about `limit` rows in total. `without`: ids of attachments to skip;
-    `resting`: ids of attachments not to compare for changes of base tables that name no rows."""
+    `resting`: ids of attachments of which to skip only changes of base tables that name no rows."""
     values = {"after": after, "through": through, "limit": limit, "without": list(without)}
     values["resting"] = list(resting)
     return cursor.execute(_sql("notes"), values).fetchall()
@@ -135,7 +135,7 @@ def _optional(attachment: Attachment) -> dict[str, str]:
 def _titles(
     cursor: Cursor, attachment: Attachment, rows: str, values: Mapping[str, object]
 ) -> dict[str, object]:
-    """If bodies are HTML, return the titles with tags or entities, and their plain texts; else no titles."""
+    """Return titles with tags or entities, and their plain texts; no titles unless bodies are HTML."""
     plain: dict[str, str] = {}
     if attachment.html and "title" in attachment.columns:
         found = cursor.execute(_sql("titles", rows=rows), values).fetchall()

@@ -17,19 +17,19 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-LOOKED_AT_ROWS = 100  # Rows checked at the start and at the end, by key: new rows may differ
+LOOKED_AT_ROWS = 100  # Rows checked at each end of the table, in order of keys: new rows may differ
 TOLERATED = 20  # At most one in 20 bodies may look like HTML, since an article may be about HTML
 
 # Maximum rows in the sample that is searched for repeated texts. If a table has five million texts, each
 # twice, the sample has both rows of about twenty texts, which is enough. It is read in one or two seconds.
 SAMPLED_ROWS = 20_000
 
-SAMPLED_CHARACTERS = (2_000, 64)  # First characters that are compared: of a body, and of other columns
+SAMPLED_CHARACTERS = (2_000, 64)  # Number of first characters compared: of a body, and of another column
 
 # A feed reader may store a text once for each user. Such users are called readers here.
 READERS = ("smallint", "integer", "bigint", "uuid")  # Types, besides text, of columns that identify readers
 
-ROWS_A_READER = 3  # Minimum average number of rows per value of a column that identifies readers
+ROWS_A_READER = 3  # Minimum rows per reader on average; with fewer, a column does not identify readers
 REPEATED_ROWS = 6  # Minimum number of rows that repeat a text: fewer may be chance
 TWICE = 10  # Of the rows with repeated texts, at most one in ten may be a second row for the same reader
 
@@ -137,8 +137,8 @@ def warn_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
 
 
 def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -> int:
-    """Return the number of readers if a column seems to identify readers: if most texts are stored once per
-    value. Otherwise return 0. `rows`: text, outlet and value. `share`: sampled share of the table."""
+    """Return the number of readers if a column seems to identify readers, because most texts are stored once
+    per value; else 0. `rows`: text, outlet and value of the column. `share`: sampled share of the table."""
     texts: defaultdict[str, list[str]] = defaultdict(list)
     for text, _, value in rows:
         if value is not None:
@@ -146,7 +146,7 @@ def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -
     readers = {value for _, _, value in rows if value is not None}
     outlets = {outlet for _, outlet, _ in rows}
     if len(outlets) == len(readers) == len({(outlet, value) for _, outlet, value in rows}):
-        # Each outlet has one value, so the values identify outlets: equal texts are copies by outlets.
+        # Each outlet has its own value, so the values are outlets, and not readers.
         return 0
     repeated = [values for values in texts.values() if len(set(values)) > 1]
     amount, once = sum(map(len, repeated)), sum(len(set(values)) for values in repeated)

@@ -25,8 +25,9 @@ VACUUM_NOTES = 200_000  # Number of changes after which the space of old notes i
 # all rows are compared.
 BASE_KEYS = 10_000
 
-# If a change of a base table names no rows, all rows are compared, at most this share of the time: a program
-# may change such a table every second. The pause ends before `dedup status --check` warns of waiting changes.
+# If a change of a base table names no rows, all rows are compared. A program may change such a table every
+# second, so comparisons take at most this share of the time, with pauses between them. A pause ends before
+# `dedup status --check` warns of waiting changes.
 COMPARED_SHARE = 0.1
 LONGEST_REST_SECONDS = 600.0
 
@@ -79,7 +80,7 @@ class _Sync:
         return self._done
 
     def _look(self) -> list[Attachment]:
-        """Find tables that must be left alone; return the tables with base tables."""
+        """Find attached tables that must be left alone; return the attachments that have base tables."""
         self._drifted, self._done.problems = [], []
         with self._database.transaction() as cursor:
             held = set() if self._again else {row[0] for row in cursor.execute(_sql("held")).fetchall()}
@@ -164,7 +165,7 @@ class _Sync:
             for attachment_id in dict.fromkeys(note[1] for note in found):
                 of = [note for note in found if note[1] == attachment_id]
                 attachment = known.get(attachment_id)
-                # Changes of base tables that came after `_refer` wait; notes of unknown tables are forgotten.
+                # Leave changes of base tables to the next `_refer`; delete notes of unknown base tables.
                 known_bases = {base.number for base in attachment.referring} if attachment else set()
                 taken += [note[0] for note in of if note[4] is not None and note[4] not in known_bases]
                 of = [note for note in of if note[4] is None]

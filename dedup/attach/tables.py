@@ -111,7 +111,7 @@ OPTIONS = {
     "published_at": ("--published", "a date or a timestamp"),
     "scope": ("--within", "text, an integer, a boolean or a uuid"),
 }
-"""Options of fields that have another name, and the types that they accept."""
+"""Options that are not named like their field, and the types that they accept."""
 
 
 def fits(field: str, column: Column) -> bool:

@@ -54,7 +54,7 @@ log = logging.getLogger("dedup.config")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A value that the operator chose. `source`: its option or variable, or its key with the file."""
+    """A value that the operator chose. `source`: the option, the variable, or the key and file."""
 
     value: Any
     source: str
@@ -67,7 +67,7 @@ class _File:
 
 
 def find(key: str) -> Choice | None:
-    """Return the value of a key of `VARIABLES`, or `FEEDS`; None if the operator chose no value.
+    """Return the operator's value for a key; None without one. The key is in `VARIABLES`, or is `FEEDS`.
 
     Raises InputError: the file cannot be used.
     """

@@ -56,9 +56,9 @@ class Settings:
         1_000_000, "fingerprint", "maximum length; longer texts are marked failed", 1_000, MAX_TEXT_CHARACTERS
     )  # fmt: skip
     text_min_words: int = _setting(
-        # Shorter texts match if they share a template. On short newswire, 2.6 % of the marks are unconfirmed
-        # with a minimum of 20 words, 0.4 % with 24; on a small set, a sixth with 20, none with 24. Values
-        # from 22 to 30 work (scripts/recall.py).
+        # With a lower minimum, texts match that only share a template. On short newswire, 2.6 % of the marks
+        # are unconfirmed with a minimum of 20, and 0.4 % with 24; on a small set, a sixth of the marks with
+        # 20, and none with 24. Values from 22 to 30 work (scripts/recall.py).
         24, "fingerprint", "minimum number of words; shorter texts match by equal title and text", 1, 1_000
     )  # fmt: skip
     sentence_min_characters: int = _setting(
@@ -99,7 +99,7 @@ class Settings:
         0.3, "rule", "minimum signature Jaccard of similar pairs that share a bucket", 0, 1
     )
     similar_signature_alone: float = _setting(
-        # Without a shared sentence, most pairs between 0.3 and 0.5 are filled-in templates: of 452 pairs, 74
+        # Most pairs between 0.3 and 0.5 without a shared sentence are filled-in templates: only 74 of 452
         # have an exact containment of 0.5.
         0.5, "rule", "minimum signature Jaccard of similar pairs without a shared sentence", 0, 1
     )  # fmt: skip
@@ -112,7 +112,8 @@ class Settings:
         2, "rule", "minimum number of shared sentences for relations by sentences", 1, 100
     )  # fmt: skip
     evidence_shingles: int = _setting(
-        # Different price tables have the same 4 to 6 shingles; short prose has 8. Values from 5 to 10 work.
+        # Different price tables share all their shingles, but have only 4 to 6; short prose has 8. Values
+        # from 5 to 10 work.
         8, "rule", "minimum number of shingles in each article for relations by signature", 1, 10_000
     )  # fmt: skip
     containment_sentences: int = _setting(
@@ -121,8 +122,8 @@ class Settings:
         2, "rule", "minimum number of shared sentences for containment by sentences", 1, 100
     )  # fmt: skip
     containment_shingles: int = _setting(
-        # At 30 or more, excerpts of short articles are missed. With 15, 7 pairs more than with 20 are found,
-        # and 5 of them are right (scripts/recall.py).
+        # With 30 or more, excerpts of short articles are missed. With 15, 7 more pairs are found than
+        # with 20; 5 of the 7 are right (scripts/recall.py).
         15, "rule", "minimum number of shingles in each article for containment by signature", 1, 10_000
     )  # fmt: skip
     containment_ratio: float = _setting(
@@ -220,7 +221,7 @@ class Settings:
             for item in fields(self)
             if item.metadata["kind"] == kind
             and item.name != "default_language"
-            # While this setting is off, leave it out: corpora made before the setting keep their hash.
+            # Leave out this setting while it is off, so that corpora made before it existed keep their hash.
             and (item.name != "damaged_print" or self.prints)
         ]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -48,7 +48,7 @@ def progress_bar(unit: str = "articles") -> Iterator[Progress]:
 
 
 class ProgressLines:
-    """Progress as a line every `LINE_SECONDS`, and a last line for each stage of at least that length."""
+    """Progress as a line every `LINE_SECONDS`, and a last line for each stage that took this time or more."""
 
     def __init__(
         self,

@@ -97,7 +97,7 @@ def leaving() -> AbstractContextManager[StopFlag]:
 
 @contextmanager
 def _asked(numbers: Sequence[signal.Signals], seconds: float, *, once: bool = False) -> Iterator[StopFlag]:
-    """Yield a flag that a signal sets. The command must end in `seconds`; `once`: a second signal ends it."""
+    """Yield a flag that a signal sets. `seconds` later, or if `once` at a second signal, end the command."""
     flag = StopFlag()
     handler, timer = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
 

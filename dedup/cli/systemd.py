@@ -39,7 +39,7 @@ class Notifier(StopFlag, SilentProgress):
         self._ready = self._stopping = False
         self._status = self._sent_status = ""
         self._sent_at = self._status_at = float("-inf")
-        # Child processes, such as the embedded server, must not speak for this process.
+        # Child processes, such as the embedded server, must not report to systemd: remove the variables.
         names = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
         address, period, process_id = (os.environ.pop(name, "") for name in names)
         self._period = float("inf")  # seconds between two answers to the watchdog

@@ -53,7 +53,7 @@ KEEPALIVE = {
 # tell: a proxy or a firewall may accept every byte and forward none. Few statements take so long.
 ASK_SECONDS = 3.0
 ASK_AGAIN_SECONDS = 30.0  # Time between two such questions; each costs the server 5 ms
-DOUBT_SECONDS = 2.0  # Time until a second question after the answer no: the result may still come
+DOUBT_SECONDS = 2.0  # Time from the answer no to a second question: the result may still be on its way
 ASKING_SECONDS = 5.0  # Maximum time to connect, and to get the answer; no answer counts as no
 CANCEL_SECONDS = 2.0  # Maximum time to cancel a statement on Ctrl-C, or when a worker stops (within 10 s)
 
@@ -272,7 +272,7 @@ class Session:
                     cursor.execute(set_values(patient, local=True))
                 if settling:
                     started = time.monotonic()
-                    # With `seconds`, only one article is settled: planning would take longer than execution.
+                    # With `seconds`, one article is settled: plan only once, since planning takes longest.
                     hold_settle_lock(cursor, planned_once=seconds is not None)
                     waited = time.monotonic() - started
                     if seconds is not None and waited > NEGLIGIBLE_SECONDS:
@@ -342,5 +342,5 @@ def prefer_indexes(cursor: Cursor) -> None:
 
 def next_batch(articles: int, seconds: float) -> int:
     """Return the size of the next batch, given that the last batch took `seconds` for `articles`."""
-    # A batch is at most twice as big as the last, because its articles may have more relations.
+    # A batch is at most twice as big as the last: its articles may have more relations, and take longer.
     return max(1, min(2 * articles, int(articles * HELD_SECONDS / max(seconds, 1e-6))))

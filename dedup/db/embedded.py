@@ -298,6 +298,6 @@ def _bring_up(data: Path, port: int = PORT) -> _Postmaster:
             if not nameable:
                 shutil.rmtree(socket_dir, ignore_errors=True)
             fatal = [line for line in _read(data / "server.log")[seen:].split("\n") if "FATAL:" in line]
-            if not any("is still in use" in line for line in fatal):  # by its children
+            if not any("is still in use" in line for line in fatal):  # children of a dead server: try again
                 raise EmbeddedServerError(fatal[-1] if fatal else str(failure)) from None
     raise EmbeddedServerError(f"no answer in {READY_SECONDS} s; the server may be recovering: try again")

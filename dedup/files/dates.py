@@ -216,5 +216,5 @@ def _parse_in_order(value: str, day_first: bool) -> datetime | None:
 
 @lru_cache(maxsize=1_000)
 def _find_languages(form: str) -> frozenset[str] | None:
-    """Return the languages that have the month name in `form`, a date with 1 for each number."""
+    """Return the languages that have the month name in `form`, a date in which 1 replaces each number."""
     return languages_of(form) if any(c.isalpha() for c in form) else None

@@ -82,7 +82,7 @@ def read_values(source: LineSource, path: Path | None) -> Iterator[tuple[int, by
     around: list[str | None] = []  # keys of the brackets that are open around the list
     depth = 0  # number of open brackets within the list
     inside, found = path is None, False
-    before = b""  # bytes before the next bracket, while outside the list
+    before = b""  # while outside the list: bytes since the last bracket, or their end
     for piece, bracket in _split_at_brackets(source.chunks):
         if inside:
             held.add(piece)

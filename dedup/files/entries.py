@@ -72,7 +72,7 @@ _BARE = r"<(?![A-Za-z_/!?])"
 _VOID = r"(?i)<(br|hr|img|input|wbr|source|embed)\b([^<>]*?)/?>"
 _PREFIXED = r"[<\s/]([A-Za-z_][\w.-]*):(?=[A-Za-z_])"
 
-# Number of the first line; bytes in UTF-8; parsed element, or the reason (str) why parsing failed
+# An entry: number of its first line; its bytes in UTF-8; the parsed element, or a str: why parsing failed
 Entry = tuple[int, bytes, Any]
 
 

@@ -146,7 +146,7 @@ class ExcelSource:
 
 
 def _copy(raw: Any, path: str, size: int) -> Any:
-    """Return a temporary file with the workbook at an address, since a process can only take over a file."""
+    """Return a temporary file with the workbook at an address, since a process needs a file as its stdin."""
     copied = tempfile.TemporaryFile()  # noqa: SIM115 (the caller closes it)
     try:
         with raw:

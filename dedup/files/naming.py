@@ -220,7 +220,7 @@ def extract_values(record: Any, shape: RecordShape, understood: Understanding) -
                 understood.seen.add(field)
                 looked_into = key
             elif key == looked_into:
-                # In `{"source": {"name": null}}` the publication is missing: an object is not its name.
+                # In `{"source": {"name": null}}` the publication is missing: an object is not a name.
                 continue
             if value is None:
                 continue

@@ -147,7 +147,7 @@ class ArticleReader(Iterator[Item]):
                 size += _measure(record)
                 if len(first) >= FIRST_RECORDS or size >= FIRST_BYTES:
                     break
-        except Exception as error:  # rows of a program may raise anything
+        except Exception as error:  # the caller's rows may raise any exception
             failed = error  # the error is raised below, after the records before it
         if first and (missing := self.understood.find_unseen(self._named)):
             self._refuse_unseen(len(first), *next(iter(missing.items())))
@@ -296,7 +296,7 @@ class ArticleReader(Iterator[Item]):
     def _reject(self, line: int, reason: str, raw: bytes | str | None, source_id: Any) -> Reject:
         length: int | None = None
         if raw is not None:
-            whole = raw.length if isinstance(raw, Beginning) else len(raw)  # a str holds only ASCII
+            whole = raw.length if isinstance(raw, Beginning) else len(raw)  # a str is ASCII
             if whole > len(raw) or whole > MAX_RAW_BYTES:
                 raw, length = raw[:MAX_RAW_BYTES], whole
         return Reject(self._opened.source.file, line, reason, raw, length, find_usable_id(source_id))

@@ -72,7 +72,7 @@ class DictSource:
         for number, row in enumerate(self._rows, 1):
             try:
                 found = self._read(row, shapes, understood)
-            except Exception as error:  # a dict of a program may hold anything
+            except Exception as error:  # the caller's dict may hold anything
                 found = describe_error(error)
             if isinstance(found, SeveralArticles):
                 yield from read_each(number, found.articles, shapes, understood)

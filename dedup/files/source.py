@@ -72,7 +72,7 @@ class LineSource(PackedFile):
         self.max_line_bytes = max_line_bytes
         self.partial = b""  # last, incomplete line of a truncated file
         self.line = 0
-        self.encoding = UTF8 if encoding is None else check_encoding(encoding)  # a mark overrides it
+        self.encoding = UTF8 if encoding is None else check_encoding(encoding)  # a BOM overrides it
         self.start = b""  # first bytes in UTF-8, without a byte order mark; a slow pipe may give few
         super().__init__(path, archive)
         try:
@@ -152,7 +152,7 @@ def text_codec(name: str) -> str | None:
     """Return Python's name for a text encoding; None if there is no text encoding of this name."""
     try:
         found = codecs.lookup(name).name
-        if found in _UNUSED or "escape" in found:  # Not for documents, such as unicode_escape
+        if found in _UNUSED or "escape" in found:  # No document uses unicode_escape
             return None
         sample = "text".encode(found)  # LookupError: the codec is not for texts, such as zlib
         codecs.getincrementaldecoder(found)("replace").decode(sample)

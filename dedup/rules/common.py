@@ -39,7 +39,8 @@ def effective_stories(carriers: int, pairs: int, bands: int) -> float:
     >>> effective_stories(carriers=20, pairs=16 * 10 * 2, bands=16)  # 10 stories of 2 copies: 2 pairs a band
     10.0
     """
-    # A key of n carriers adds n * (n - 1) to `pairs`; each carrier with itself adds n, so the sum is n * n.
+    # A bucket key of n carriers counts n * n ordered pairs: n * (n - 1) are in `pairs`, and n pair a carrier
+    # with itself. In each band, all carriers together have `carriers` pairs of the second kind.
     return bands * carriers * carriers / (pairs + bands * carriers) if carriers else 0.0
 
 

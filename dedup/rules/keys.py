@@ -15,8 +15,8 @@ Entries = tuple[Bigints, Places]  # Keys, and places of articles with these keys
 
 def shared(keys: Bigints, places: Places) -> Entries:
     """Return the distinct entries whose key several articles share, sorted by key and place."""
-    # Drop most keys of only one article by a fast sort in place. It sorts integers made of the upper bits of
-    # a key and the number of its entry. So keys that are equal only in the upper bits remain at first.
+    # First drop most keys of only one article by a fast sort in place. It sorts integers that join the upper
+    # bits of a key and the number of its entry, so it does not yet drop keys with equal upper bits.
     bits = max(len(keys) - 1, 1).bit_length()
     packed = keys >> bits
     packed <<= bits

@@ -43,7 +43,7 @@ def common_sentences(
     found: dict[int, float] = {}
     for sentence in carriers.keys() | pinned.keys():
         buckets = carriers.get(sentence, [])
-        # Skip rare sentences: a sentence is in at most as many stories as articles.
+        # Skip rare sentences: a sentence cannot be in more stories than articles.
         if len(buckets) <= settings.common_stories and not pinned.get(sentence):
             continue
         pairs = agreeing_pairs(buckets)

@@ -95,7 +95,7 @@ class Scored(Columns):
 
     def rules(self, settings: Settings) -> Codes:
         """Return the rule of each related pair, as a place in `RULES`."""
-        # Write the rules in reverse order of precedence, so that a rule overwrites the rules after it.
+        # Write the rule of highest precedence last, so that it overwrites the others.
         found = np.full(len(self.pairs), CODE[Rule.CONTAINMENT], np.int8)
         by_sentences, by_signature = self._similar_by(settings)
         found[by_signature] = CODE[Rule.SIGNATURE]
@@ -171,7 +171,7 @@ def _likeness(
     size = settings.signature_size
     both = np.flatnonzero(signed)
     if not len(both):
-        return found, printed  # Without a text with shingles, rows may have length 0
+        return found, printed  # If no text has shingles, rows may have length 0
     a, b = (rows if len(both) == len(rows) else rows[both] for rows in signatures)
     found[both] = jaccards(a[:, :size], b[:, :size])
     if settings.prints:

@@ -24,7 +24,7 @@ FAILING_RUNS = 2  # Failures in a row, with the same error, after which a proble
 # Failed articles with these reasons need no repair: photo articles have no text, and articles before the
 # horizon are never compared. Every newsroom has such articles every day.
 NO_FAULT = ("empty", "archived")
-FORGOTTEN_SECONDS = 3_600.0  # A worker gone for longer is not a problem if nothing waits
+FORGOTTEN_SECONDS = 3_600.0  # A worker that is gone for longer than this is no problem if nothing waits
 
 
 class CheckState(IntEnum):
@@ -170,7 +170,7 @@ def _values(found: Vitals) -> dict[str, tuple[float | None, *tuple[str, ...]]]:
 
 
 def _gone_workers(found: Vitals) -> tuple[int, str]:
-    """Return the number of workers and a message if all are gone; 0 if one is alive, or all are forgotten."""
+    """Return the number of workers and a message if all are gone; 0 and "" if this is no problem."""
     if not found.workers or any(worker.alive for worker in found.workers):
         return 0, ""
     gone = max(found.workers, key=lambda worker: worker.seen_at)

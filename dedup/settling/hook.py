@@ -139,7 +139,7 @@ def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerpri
             _settle_cascade(cursor, settings, [*partners, *window.archive(cursor, settings, [known.id])])
     elif not known.settled:
         if (known.language, known.title, known.scope) != (article.language, article.title, article.scope):
-            # The caller left out a stored value that the fingerprint depends on: make the fingerprint again.
+            # The fingerprint depends on stored values that the caller left out: make the fingerprint again.
             made = fingerprint(rulebook, article, known)
         result = Fingerprinted(known.id, known.revision, made.fingerprint, made.reason)
         fingerprints.store(cursor, [result])

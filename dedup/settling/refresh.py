@@ -64,7 +64,7 @@ def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None)
 class SentenceCounts:
     """Counts of sentences at one moment."""
 
-    everything: bool  # all sentences were counted, not only those of some changes
+    everything: bool  # all sentences were counted, not only the changed ones
     taken: Bigints  # ids of the rows of `sentence_change` that `counts` includes
     counts: Sequence[SentenceCount]
     changes: Sequence[CommonChange]  # changes to the table of common sentences

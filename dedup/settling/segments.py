@@ -31,8 +31,8 @@ RECENT_ENTRIES = 20_000
 # Entries sorted at once, and bytes per entry: 320 MB in all. A large load sorts more if memory allows.
 SORTED_ENTRIES, SORTED_BYTES = 16_000_000, 20
 
-# Maximum number of segments that a load writes for originals, and again for duplicates, if memory suffices.
-# Each look-up searches all segments.
+# If memory suffices, a load writes at most this number of segments for originals, and as many for duplicates,
+# because each look-up searches all segments.
 LOADED_SEGMENTS = 8
 
 MERGED_SIZE = 30  # Maximum entries of the next segment to merge, as a multiple of the entries joined so far
@@ -125,7 +125,7 @@ def _choose_segments(present: list[KeySegment], entries: int) -> list[KeySegment
 def _merge_entries(
     cursor: Cursor, flag: bool, recent: Bigints, old: list[KeySegment], blocks: int
 ) -> Iterator[Bigints]:
-    """Yield recent entries and valid entries of old segments. Each part has all entries of some blocks."""
+    """Yield recent entries with valid entries of old segments, part by part; a part has only whole blocks."""
     if not old:
         yield recent
         return

@@ -168,15 +168,15 @@ class _SettleBatch:
     def _describe_outside(self) -> Outside:
         rows, times = self._rows, [self._rows[place].order[0] for place in np.flatnonzero(self._inside)]
         best = BestMatches.none(len(rows))
-        # Unsettled articles outside are decided in a later call. No new match exceeds an infinite score, so
-        # their best matches do not change now.
+        # Unsettled articles outside are decided in a later call, and must keep their best matches until then:
+        # no new match exceeds an infinite score.
         best.score[~self._inside & ~self._settled] = np.inf
         for place in np.flatnonzero(self._settled).tolist():
             row = rows[place]
             if row.score is not None and row.reason is not None:
                 best.score[place], best.rule[place] = row.score, CODE[Rule(row.reason)]
-        # The earlier of two equal matches counts. So if an article inside comes before a settled article, and
-        # may thus be the earlier match, the places of the present best matches are needed.
+        # Of two equal matches the earlier one counts. An article inside may come before the present best
+        # match of a settled article, so the places of the present best matches are needed.
         self._through = settling.note_reached(self._cursor, self._settings, times[-1])
         if self._through is not None and times[0] <= self._through:
             settled = self._ids_at(self._settled)

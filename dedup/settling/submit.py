@@ -65,14 +65,14 @@ class Submissions:
             verdict = self.lookup(article)
         except (BusyError, CollisionError):
             return Verdict(article.source_id, "pending", None, None, NOT_ASKED)
-        # This article is unsettled, too, but the count does not include a deferred article.
+        # The article is unsettled, too; if it was deferred, the count does not include it.
         return replace(verdict, unsettled=max(1, verdict.unsettled))
 
     def _settle(self, article: Article, seconds: float) -> Verdict:
         def settle(rulebook: Rulebook) -> Verdict:
             if not rulebook.state.same_program():
                 with self._database.transaction(seconds=seconds) as cursor:
-                    rulebook.check(cursor)  # raises an error if a backfill has adopted this program since
+                    rulebook.check(cursor)  # raises an error if a backfill has just adopted this program
                 return self.defer(article, OTHER_PROGRAM)
             try:
                 made = hook.fingerprint(rulebook, article)

@@ -322,8 +322,8 @@ class _Block:
             self._result.report_at(article, f"the canonical flag is {article.canonical}", Healing.SETTLE)
         kept = kept_originals(originals, settings) if originals else kept_similar(earlier, settings)
         best = None if originals else best_match(similar)
-        # An article may keep one pair with a later article: its best match. Such a pair is checked here, with
-        # its earlier article, since only the earlier one has been compared with all possible best matches.
+        # If the best match of an article is a later article, that pair is kept, too. It is checked here with
+        # the earlier article, because only this article has been compared with all its possible matches.
         later = {Pair.of(best[1], article.id, best[2])} if best and best[0] > article.order else set[Pair]()
         for kind, present, wanted in (
             ("pair", stored, {Pair.of(article.id, other, related) for _, other, related in kept}),

@@ -81,7 +81,7 @@ class Version(Answer):
 
 @dataclass(frozen=True, slots=True)
 class StoryVersions(Answer):
-    """Versions of a story, and updates of the story that are originals of other stories.
+    """Versions of a story, and its updates, which are originals of other stories.
 
     Attributes:
         story: source_id of the original.

@@ -25,7 +25,7 @@ from dedup.db.database import Cursor, Database, run_locked
 from dedup.store import rulebooks, window
 from dedup.store.rulebooks import Rulebook
 
-ARTICLES_PER_TRANSACTION = 500  # Maximum: a transaction should hold the settle lock for only 0.1 s
+ARTICLES_PER_TRANSACTION = 500  # A maximum, because a transaction should hold the settle lock for only 0.1 s
 DAY = timedelta(days=1)
 
 _Work = Callable[[Settings, Sequence[int], Cursor], int]
@@ -61,7 +61,7 @@ class Window:
 
     def divide(self, rulebook: Rulebook) -> None:
         """Archive articles before the horizon, and bring back archived articles that are not before it now.
-        Raises StaleRulesError: the settings changed; finished pages are right."""
+        Raises StaleRulesError: the settings changed; pages finished until then stay right."""
         settings = rulebook.settings
         with self._database.transaction() as cursor:
             state = window.load(cursor)

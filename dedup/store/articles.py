@@ -240,7 +240,7 @@ def store_deferred(cursor: Cursor, source_ids: Sequence[str]) -> None:
     rows = cursor.execute(_sql("take_deferred"), {"source_ids": list(source_ids)}).fetchall()
     if not rows:
         return
-    # If an article has since become a row of an attached table, only the row counts: skip deferred versions.
+    # If an article is now a row of an attached table, the row alone is valid: skip the deferred versions.
     attached = _find_attached(cursor, source_ids)
     for row in rows:  # one by one, because each version edits the version before
         if row[0] not in attached:

@@ -28,7 +28,7 @@ class Healing(Enum):
     SETTLE = auto()  # settle the article again
     FINGERPRINT = auto()  # fingerprint and settle the article again
     COUNT = auto()  # count every sentence again
-    PLACE = auto()  # record again up to which time articles are settled
+    PLACE = auto()  # store again the time up to which articles are settled
     ADOPT = auto()  # apply the settings in force again, and settle all articles again
     DIVIDE = auto()  # check again which articles are so old that they must be archived
     CREDITS = auto()  # read the credits and the correction of the article again

@@ -205,9 +205,10 @@ def _fail(cursor: Cursor, failed: Mapping[tuple[int, int], str]) -> None:
     articles.remove_pairs(cursor, one_column(cursor, _sql("fail"), values))
 
 
-# Rows are encoded here. psycopg would convert each value separately, and take half as long as fingerprinting.
-# A row is the number of columns, then length and bytes of each value (arrays: `../db/elements.py`). Only the
-# sentences vary in width. They come last, so NumPy can write the columns before them for many rows at once.
+# Rows are encoded here, because psycopg would convert each value separately, which takes half as long as the
+# fingerprinting itself. A row is the number of columns, then length and bytes of each value (arrays:
+# `../db/elements.py`). Only the sentences vary in width. They come last, so NumPy can write the columns
+# before them for many rows at once.
 COLUMNS = (
     "article_id, version, content_hash, revision, word_count, shingle_count, buckets, signature,"
     " sentence_hashes"

@@ -37,7 +37,7 @@ class KeySegment:
     id: int
     canonical: bool  # true: entries of originals; false: entries of duplicates
     entries: int
-    blocks: int  # number of blocks (rows); each block has an equal part of the range of all keys
+    blocks: int  # number of blocks (rows); they divide the range of all keys into equal parts
 
 
 def blocks_for(entries: int) -> int:

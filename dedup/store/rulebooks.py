@@ -55,7 +55,7 @@ class State:
 class Rulebook:
     """Settings, sentence parameters and state of a corpus at one moment."""
 
-    fingerprinter: Fingerprinter  # also gives the settings
+    fingerprinter: Fingerprinter  # makes fingerprints, and has the settings
     models: dict[str, PunktModel]  # trained sentence parameters by language
     state: State
 
@@ -182,7 +182,7 @@ class AdoptionPlan:
     adoption: Adoption
     wanted: State
     fingerprinter: Fingerprinter  # makes fingerprints by the wanted settings
-    since: datetime  # hooks may use old settings after this time, so `adopt` withdraws their articles again
+    since: datetime  # from then on hooks may still mark by old settings: `adopt` withdraws their articles
 
 
 def plan_adoption(cursor: Cursor) -> AdoptionPlan:

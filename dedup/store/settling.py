@@ -280,8 +280,8 @@ def _rows(cursor: Cursor, settings: Settings, name: str, **values: object) -> li
 
 
 def make_row(settings: Settings, row: tuple[Any, ...], sentences: int | None = None) -> FingerprintRow:
-    """Return a row of the columns `row` of the statements. `sentences`: number of all sentences, if `row` has
-    only uncommon ones."""
+    """Return a fingerprint row from the columns that the SQL part `row` selects. `sentences`: number of all
+    sentences, if the columns have only the uncommon ones."""
     return FingerprintRow(
         id=row[0],
         order=(row[1], row[2].encode()),

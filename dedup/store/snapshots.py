@@ -116,7 +116,7 @@ def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, s
 
 
 def best_match_pairs(cursor: Cursor, ids: Sequence[int]) -> dict[int, set[Pair]]:
-    """Return the pair of each article with its best match, if the best match is a later article."""
+    """Return by article its pair with its best match; no pair if the best match is an earlier article."""
     found: dict[int, set[Pair]] = {id: set() for id in ids}
     for row in cursor.execute(_sql("best_match_pairs"), {"ids": bigints(ids)}):
         found[row[1]].add(Pair(*row))

@@ -31,7 +31,7 @@ class VersionRow:
     id: int
     source_id: str
     version: int  # number in the story; 1 is the original
-    # id and source_id of the version before; for an original: of the most similar earlier original
+    # id and source_id of the version before, or, for an original, of the most similar earlier original
     before: tuple[int, str] | None
     title: str | None
     publication: str | None
@@ -122,7 +122,7 @@ class UncomparedPair(NamedTuple):
     id: int
     other_id: int
     altered: bool  # the other article is the version before
-    added: bool  # the other article is the original, and the article its copy
+    added: bool  # the article is a copy, and the other article is its original
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from dedup.text.normalize import without_mark_runs, words
 
 GRAM_WORDS = 3  # Words per gram; with only two, any text has grams such as "of the" by chance
 
-NUMBERS_NAMED = 10  # Maximum count of numbers that the sentence about an addition names
+NUMBERS_NAMED = 10  # The sentence that describes an addition names at most ten numbers
 
 # Decimal digits of any script, with points or commas between digits: 12, 1,200 and 3.5 are one number each.
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -78,7 +78,7 @@ def find_addition(copy: Cut, original: Cut) -> Addition | None:
     given, earlier = words(text), words(other)
     if not given or not earlier:
         return None
-    size = min(GRAM_WORDS, len(given))  # A copy of one or two words is a single gram
+    size = min(GRAM_WORDS, len(given))  # A copy of one or two words has one shorter gram
     found, known = _grams(given, size), frozenset(_grams(earlier, size))
     kept = bytearray(len(given))
     for place, gram in enumerate(found):

@@ -209,7 +209,7 @@ def _pairs(a: list[_Sentence], b: list[_Sentence]) -> list[_Places]:
 def _equal(
     a: list[tuple[str, ...]], b: list[tuple[str, ...]]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return all pairs of equal sentences, and separately the pairs in the same order in both texts."""
+    """Return all pairs of equal sentences, and a list of only those in the same order in both texts."""
     numbers: dict[tuple[str, ...], int] = {}
     rows = [[numbers.setdefault(key, len(numbers)) for key in side] for side in (a, b)]
     anchors = [
@@ -290,7 +290,7 @@ def _likeness(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 def _in_order(pairs: list[_Places], a: list[_Sentence]) -> list[_Places]:
-    """Choose pairs in the same order in both texts that have the most words; `pairs` is sorted by `a`."""
+    """Choose the pairs with the most words that have one order in both texts; `pairs` is sorted by `a`."""
     ranks = {start: n for n, start in enumerate(sorted(pair[1].start for pair in pairs), 1)}
     # A Fenwick tree finds the chain of pairs with the most words in O(log n), so all pairs take O(n log n).
     best = [(0, -1)] * (len(pairs) + 1)
@@ -336,7 +336,7 @@ class _Side:
         self.paired: dict[int, tuple[range, Segments]] = {}
 
     def until(self, stop: int) -> Iterator[Passage]:
-        """Yield the passages before sentence `stop`; each gets a row without a version in the other text."""
+        """Yield the passages before sentence `stop`; in the row of each, the other text has no passage."""
         while self._at < stop:
             yield self.next(elsewhere=True)
 

@@ -17,7 +17,7 @@ Place = Literal["headline", "beginning", "end"]
 Correction = tuple[str, Place]  # A listed phrase, and the place where an article has the phrase
 
 HEAD = 400  # Characters at the beginning that are searched; names and a dateline can precede a note
-TAIL = 700  # Characters at the end that are searched; 1,500 found only one more note in 9,275 articles
+TAIL = 700  # Characters at the end that are searched; with 1,500, one more note in 9,275 articles is found
 MIN_PHRASE, MAX_PHRASE = 5, 80  # Characters of a phrase; the table correction_phrase has these limits
 
 _KEY = 3  # Number of first characters by which phrases are looked up

@@ -37,8 +37,9 @@ SLOTS = 256
 ROUNDS = 16
 LEAST_LETTERS = 87  # Minimum number of letters; a shorter text has no print
 PLANES = 8
-"""Number of bytes per slot: 1 hash of the core, 1 place of the core (in 256ths of the text), 2 hashes of the
-8 letters before and after it, and 4 hashes of 5 letters farther away (on each side at two distances)."""
+"""Number of bytes per slot: 1 for a hash of the slot's core, 1 for the core's place (in 256ths of the text),
+2 for hashes of the 8 letters before and the 8 letters after the core, and 4 for hashes of 5 letters farther
+away, at two distances on each side."""
 SIZE_BYTES = 4  # A print begins with the number of letters, little-endian
 assert PRINT_BYTES == SIZE_BYTES + PLANES * SLOTS
 # Number of cores per bucket key. Two texts whose cores have a Jaccard of J share at least one of the 85 keys
@@ -148,7 +149,8 @@ LEAST_RATIO = ((500, 0.9), (EVERY, 0.88))  # Minimum length of the shorter text 
 # If the cores have a Jaccard of J, the signature Jaccard must be at least J * J / 2 minus this number. This
 # is less than J, because damage changes shingles twice as often as cores, which are shorter.
 LESS_WORDS = 0.05
-# Maximum share of common cores with equal letters on both sides: `kept` plus this number of standard errors
+# The maximum share of common cores with equal letters on both sides is `kept` plus this number of standard
+# errors.
 MOST_WHOLE = ((500, 0.0), (EVERY, 1.0))
 LEAST_IN_PLACE = 0.85  # Minimum share of common cores whose places differ by at most NEAR
 NEAR = 24  # Maximum distance of the places of a core in two texts, in 256ths of the text
@@ -276,7 +278,7 @@ def _equal(a: Print, b: Print) -> Flags:
 
 
 def _goes_on(one: Print, other: Print, plane: int) -> Flags:
-    """Return for each slot whether the texts are equal beyond a difference, shifted by 0 or 1 letter."""
+    """Return for each slot whether the letters beyond a difference are equal, if shifted by 0 or 1 letter."""
     here, there = one[:, plane], other[:, plane]
     found: Flags = (here == there) | (here == other[:, plane + 1]) | (one[:, plane + 1] == there)
     return found

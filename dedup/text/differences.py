@@ -95,7 +95,7 @@ def compared(a: Sequence[Word], b: Sequence[Word]) -> tuple[Segments, Segments]:
     one, other = normal(a), normal(b)
     if one == other:
         return whole(a, Kind.SAME), whole(b, Kind.SAME)
-    # Fix the order: of several longest alignments, compared(a, b) and compared(b, a) must choose the same.
+    # Of several longest alignments, compared(a, b) and compared(b, a) must choose the same: fix the order.
     runs = shared_runs(a, b) if one <= other else [(j, i, length) for i, j, length in shared_runs(b, a)]
     kinds = [Kind.SAME] * len(a), [Kind.SAME] * len(b)
     i = j = 0

@@ -210,7 +210,7 @@ class NativeKernel:
     def make_many(
         self, given: Sequence[Prepared], titles: Sequence[str | None]
     ) -> tuple[Fingerprints, list[int]]:
-        """Return fingerprints without versions and reasons, and places of texts that need the reference."""
+        """Return fingerprints (without versions and reasons), and places of texts that need the reference."""
         count, places = len(given), len(Prepared._fields)
         made = Fingerprints.unmade(count, self._settings.signature_size, self._settings.bands)
         of_texts = [np.array([one[i] for one in given], np.int64) for i in range(2, places)]

@@ -40,7 +40,7 @@ def _kinds() -> npt.NDArray[np.uint16]:
 def is_simple(text: str) -> bool:
     """Return whether the characters of a text, which is in NFC, can be normalised to NFKC one by one."""
     points = normalize.points(text)
-    # The answer is yes if no character can combine with the character before it.
+    # If no character can combine with the character before it, each can be normalised alone.
     if not _combining()[points].any():
         return True
     # Otherwise NFKC must not change combining characters, and replacing all others one by one must give NFKC.

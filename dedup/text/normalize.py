@@ -19,7 +19,7 @@ MARK, WORD, IDEOGRAPH, SENTENCE_END, INVISIBLE, SPACE, LINE_END = (1 << bit for 
 """Kinds of characters; a character can have several kinds. ASCII space and line feed are not a `SPACE`."""
 
 IDEOGRAPHS = (
-    "\u3001-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # And kana
+    "\u3001-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # With kana
     "\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"  # Full-width punctuation
 )
 SENTENCE_ENDS = (

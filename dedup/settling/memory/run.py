@@ -35,8 +35,8 @@ from dedup.store.rulebooks import Rulebook
 
 FLAGS_AT_ONCE = 10_000  # Maximum number of canonical flags changed per transaction
 
-# Share of the marks after which vacuum frees old rows, since each new mark leaves the old version of its row
-# behind. So the table grows by only a fifth, and does not double.
+# Each new mark leaves the old version of its row behind. Vacuum frees this space whenever this share of the
+# marks is written, so the table grows by only a fifth, and does not double.
 VACUUM_SHARE = 0.2
 
 COMPACT_SHARE = 0.5  # If a load marks at least this share of articles, the indexes of marks are rebuilt
@@ -77,7 +77,8 @@ class MemoryRun:
         self._database, self._rulebook, self._run, self._memory = database, rulebook, run, memory
         self._progress, self._timed, self._stop, self._loading = progress, timed, stop, loading
         self.kept = Cache(count_fitting(memory, rulebook.settings))
-        self._since, self._outside = 0, bigints([])  # last change before the snapshot; ids to leave out
+        # Id of the last change before the snapshot, and ids of articles that the next round archives.
+        self._since, self._outside = 0, bigints([])
 
     def __enter__(self) -> Self:
         begin = partial(memory_engine.begin, run=self._run, loading=self._loading)

@@ -184,7 +184,8 @@ class _Reader:
         *,
         again: bool,
     ) -> None:
-        """Read all but keys into the snapshot, and keys into memory (unless `again`: they are read again)."""
+        """Read fingerprints into the snapshot, without their keys. Keep the keys here or, if `again`, read
+        them again when they are needed."""
         self._snapshot, self._cursor, self._progress, self._again = snapshot, cursor, progress, again
         self._banded, self.wanted = np.zeros((2, len(snapshot)), np.bool_)
         self._bands = settings.buckets
@@ -290,7 +291,7 @@ def count(
     entries: Entries, ids: Bigints, places: Places, buckets: npt.NDArray[np.int64]
 ) -> list[SentenceCount]:
     """Return the counts that decide whether sentences are common. `entries`: sentences with their articles,
-    sorted by sentence. `places`: these articles, ascending. `buckets`: one row of bucket keys for each."""
+    sorted by sentence. `places`: these articles, ascending. `buckets`: bucket keys of each, in a row."""
     sentences, carriers = entries
     first, sizes = runs(sentences)
     group = np.repeat(np.arange(len(sizes)), sizes)
