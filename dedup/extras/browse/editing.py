@@ -75,7 +75,7 @@ def sentence(dd: Deduplicator, given: Fields) -> str:
 
 @contextmanager
 def _owner_only(command: str | None) -> Iterator[None]:
-    """Refuse a change that the server's role may not make. `command`: for the owner to type instead."""
+    """Refuse a change that the server's role may not make. `command`: the owner may type it instead."""
     try:
         yield
     except RightsError:

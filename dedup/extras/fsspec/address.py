@@ -69,8 +69,8 @@ def _describe(error: Exception, scheme: str) -> str:
 def _options(scheme: str) -> dict[str, Any]:
     if scheme not in WEB:
         return {}
-    # By default aiohttp limits the time for a whole file, and unpacks without a limit of size; dedup unpacks
-    # in small steps.
+    # The default time limit of aiohttp is for a whole file. dedup unpacks files itself, in small steps, which
+    # stops decompression bombs.
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=READ_SECONDS)
     client = {"timeout": timeout, "auto_decompress": False, "headers": {"Accept-Encoding": "identity"}}
     return {"client_kwargs": client, "skip_instance_cache": True}
