@@ -47,7 +47,7 @@ POLICY = (
 SAFE_HEADERS = {
     **HEADERS,
     "Content-Security-Policy": POLICY,
-    # With the value "no-referrer", browsers send forms with `Origin: null`, which `check_origin` refuses.
+    # With Referrer-Policy "no-referrer", browsers would send forms with `Origin: null`, which is refused.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }

@@ -21,7 +21,7 @@ DONE = {
 }
 """Messages shown after a change, by the value of `done` in the address."""
 
-# Value of the field `say` -> label of the judgement. A pin stores the same value, except `unsure`.
+# Value of the field `say` -> label of the judgement. A pin stores the value of `say`, except `unsure`.
 LABELS = {"duplicate": "duplicate", "similar": "similar", "unrelated": "different", "unsure": "unsure"}
 
 LONGEST_REASON = 1_000  # Maximum number of characters of a reason
@@ -75,7 +75,7 @@ def sentence(dd: Deduplicator, given: Fields) -> str:
 
 @contextmanager
 def _owner_only(command: str | None) -> Iterator[None]:
-    """Refuse a change that the server's role may not make. `command`: what the owner may type instead."""
+    """Refuse a change that the server's role may not make. `command`: the owner may type it instead."""
     try:
         yield
     except RightsError:

@@ -96,13 +96,13 @@ def asked(
 ) -> Asked:
     """Return the range and filters of a query. `days`: length of the default range; None: whole corpus.
 
-    `offered`: also read what only the form of a page offers: names, and the days beside the range.
+    `offered`: also read the names and the neighbouring days that the form of a page offers.
     """
     first, last = day_of(given["first"]), day_of(given["last"])
     given, names, near = as_stored(dd, given, offered=offered)
     only = chosen(given, *NAMES)
     if first is None and last is None and days is not None and not given["whole"]:
-        last = dd.browsing.newest_day(**only)  # without dated articles, the range is the whole corpus
+        last = dd.browsing.newest_day(**only)  # None without dated articles: then the whole corpus
         first = moved(last, timedelta(days=1 - days)) if last else None
     elif last is None:
         last = first
@@ -126,7 +126,7 @@ def as_stored(
 
 
 def named(typed: str, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Return the stored spelling of a name, ignoring case and accents. Add similar names if it is unknown."""
+    """Return the stored spelling of a name, ignoring case and accents. Add similar names if none is equal."""
     if not typed or typed in names:
         return typed, ()
     word = same_word(typed)

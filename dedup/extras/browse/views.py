@@ -109,7 +109,7 @@ def compared(dd: Deduplicator, given: Fields) -> View:
 
 
 def pin_command(a: str, b: str) -> str | None:
-    """Return the command that pins a pair, to be completed; None if an id is not safe to paste in a shell."""
+    """Return a command that pins a pair, with gaps to fill in; None if an id is not safe in a shell."""
     # A control character within quotes would still reach the terminal.
     if not (a + b).isprintable():
         return None
@@ -189,7 +189,7 @@ def search(dd: Deduplicator, given: Fields) -> View:
 
 
 def hits_picture(hits: Hits, given: Fields) -> dict[str, Any]:
-    """Return the chart of found articles by time, and its table, whose periods narrow the search."""
+    """Return the chart of found articles by time, and its table; a click on a period narrows the search."""
     drawn = [Bar(f"{first:{LABELS[hits.by]}}", count) for first, count in hits.periods]
     rows: list[tuple[Any, str]] = []
     for first, count in hits.periods:

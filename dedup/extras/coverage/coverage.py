@@ -18,13 +18,14 @@ from dedup.extras.coverage.shared import Mentions, Shared
 from dedup.extras.coverage.sources import asked_for
 from dedup.store.stories import StoryOrigin, find_origins
 
-# Articles below this score share hardly more than a subject: no article of 47 events read by hand was below.
+# Articles with a lower score share hardly more than a subject. A person read articles of 47 events: all
+# articles of the same event had at least this score.
 MIN_SCORE = 0.05
 
 NOT_COMPARED = StoryOrigin("not compared", None)
 
 Telling = Literal["copy", "similar", "other words"]
-"""Ways in which an article can tell the event of another article."""
+"""Relations of an article to another article of the same event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class ToldArticle(Answer):
 
     Attributes:
         id: source_id of the article.
-        relation: the relation to the text; copies and similar articles have it by their marks.
+        relation: the relation to the text; marks tell which articles are copies or similar.
         score: likeness of words from 0 to 1.
         published_at: time of publication; None if unknown.
     """
@@ -52,7 +53,7 @@ class ToldOrigin(Answer):
     """The articles of an answer that have the same origin, best first.
 
     Attributes:
-        kind: agency, family, outlet, unknown, or not compared: a backfill must settle these articles.
+        kind: agency, family, outlet or unknown; or `not compared`, until a backfill settles the articles.
     """
 
     kind: str

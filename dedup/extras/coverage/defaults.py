@@ -1,4 +1,4 @@
-"""Defaults and bounds of questions, apart from the questions: help pages show them and import no database."""
+"""Defaults and bounds of questions, in their own module so that help pages import no database."""
 
 # News of an event is mostly printed within days; weeklies follow within a week.
 DAYS = 7

@@ -1,4 +1,4 @@
-"""Proposes which names may be names of one outlet, or of outlets of one owner; uses the names alone.
+"""Propose which names may be names of one outlet, or of outlets of one owner; uses the names alone.
 
     www.example.com, feeds.example.com    aliases of example.com
     RSS Courier, Courier - Opinion        aliases of Courier
@@ -21,12 +21,12 @@ HOST = re.compile(r"(?:https?://)?((?:[a-z0-9](?:[a-z0-9-]{0,62})\.)+[a-z]{2,24}
 """An internet name, perhaps as an address without a path."""
 
 SAME_OUTLET = re.compile(r"(?:www\d?|feeds?\d?|rss|amp|m|mobile|beta)\.")
-"""First labels of a host that name a service of an outlet and not another outlet."""
+"""First labels of a host that name a service of the same outlet."""
 
 SECOND_LEVEL = frozenset(
     ("ac", "co", "com", "edu", "gob", "gouv", "gov", "go", "ne", "net", "nic", "nom", "or", "org")
 )
-"""Labels below a country's domain that registries sell names under, as in `bbc.co.uk`."""
+"""Labels below a country's domain under which registries sell names, such as `co` in `bbc.co.uk`."""
 
 HOSTING = frozenset(
     (
@@ -39,7 +39,7 @@ HOSTING = frozenset(
 DECORATION = re.compile(
     r"^\s*rss(?: feed)?[\s:|-]+|[\s:|-]+rss(?: feed)?\s*$|\s*\([^()]*\)\s*$|\s+[-–—|]\s.*$", re.IGNORECASE
 )
-"""A mark of a feed, a bracket at the end, or a section after a dash."""
+"""Additions to a name: the word RSS, a bracket at the end, or a section after a dash."""
 
 
 class OutletName(NamedTuple):

@@ -51,7 +51,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class OutletTie:
-    """Copies between two outlets. Without known times: stories, of which either may have been first."""
+    """Copies between two outlets; or, if times are unknown, stories that either outlet may have had first."""
 
     first: Node
     copier: Node

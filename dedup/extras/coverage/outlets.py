@@ -71,7 +71,7 @@ def proposals(cursor: Cursor) -> list[Outlet]:
         [OutletName(one.name, one.articles) for one in listed if len(one.name.encode()) <= NAME_BYTES]
     )
     found = [Outlet(one.name, one.family, one.alias_of) for one in named if one.name not in stated]
-    # An alias of an outlet that is an alias itself is an alias of the same outlet.
+    # If a proposed outlet is an alias itself, propose the outlet that it is an alias of.
     targets = {row.name: row.alias_of for row in stated.values() if row.alias_of}
     moved = [replace(one, alias_of=targets.get(one.alias_of or "", one.alias_of)) for one in found]
     return [one for one in moved if one.name != one.alias_of]

@@ -1,7 +1,7 @@
 """Names, numbers and quotes that two texts share, to show why two articles may tell the same event.
 
 Names are runs of words that begin with a capital letter, so scripts without capitals have none. Frequent
-words are left out: they begin sentences. Only the beginning of a text is searched.
+words are left out, because they may only begin a sentence. Only the beginning of a text is searched.
 """
 
 from __future__ import annotations

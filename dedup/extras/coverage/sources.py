@@ -57,7 +57,7 @@ def asked_for(cursor: Cursor, source_id: str | None, text: str | None) -> AskedT
 
 
 def _later_copies(cursor: Cursor, asked: AskedText) -> list[int]:
-    """Return the copies that came after an article, so that it cannot be made of them."""
+    """Return the later copies of an article, because the article cannot be made of later texts."""
     times = finding.story_of(cursor, asked)
     return [
         id for id, at in times.items() if (delay := delay_between(at, asked.known_at)) and delay.days >= 0

@@ -53,7 +53,7 @@ class ArrowSource:
 
 
 def _pieces(batch: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
-    """Yield parts of few rows whose size can be measured: each with its own texts only."""
+    """Yield parts of few rows. Each part holds only the texts of its rows, so its size can be measured."""
     columns = [_with_plain_words(column) for column in batch.columns]
     words = [one.dictionary.nbytes for one in columns if pa.types.is_dictionary(one.type)]
     step = BATCH_ROWS if max([0, *words]) <= most else 1

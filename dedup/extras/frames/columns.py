@@ -27,7 +27,7 @@ BATCH_BYTES = 2_000_000  # A batch ends with the row that reaches this number of
 
 _TYPES: Mapping[str, pa.DataType] = {
     "text": pa.string(),
-    "word": pa.dictionary(pa.int32(), pa.string()),  # A text with few different values
+    "word": pa.dictionary(pa.int32(), pa.string()),  # A column of texts with few different values
     "bool": pa.bool_(),
     "int": pa.int64(),
     "float": pa.float64(),
@@ -137,7 +137,7 @@ def page(
     parts = {"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": str(rows)}
     parts["representative"] = representing("c.id", representative)
     if representative == "first":
-        parts["shown"] = "(SELECT c.*)"  # faster than a look-up of the same row
+        parts["shown"] = "(SELECT c.*)"  # the original itself: no look-up is needed
     source = _sql(name, **parts, **_unasked(name, since)).decode()
     # pyarrow cannot read lists from CSV, so lists are sent as JSON.
     columns = [f"to_json({one.name})" if pa.types.is_list(one.type) else one.name for one in SCHEMAS[name]]

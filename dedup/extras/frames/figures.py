@@ -66,11 +66,11 @@ def status(marks: pa.Table) -> CorpusFigures:
 
 
 def over_time(marks: pa.Table) -> CorpusFigures:
-    """Return originals and duplicates by day, or by week or month where days would be too many to see."""
+    """Return originals and duplicates by day, or by week or month if days would be too many to see."""
     pd = _import_pandas()
     times = _pandas(marks, "published_at", "status")
     usual = times["published_at"].quantile([0.01, 0.99], interpolation="nearest")
-    # A wrong year would leave no room for the others.
+    # Leave out the first and last percent: a single wrong year would leave no room for the other times.
     times = times[times["published_at"].between(*usual)]
     time = times["published_at"]
     span = (time.max() - time.min()).days if len(time) else 0
@@ -110,7 +110,7 @@ def copying(duplicates: pa.Table) -> CorpusFigures:
 
 
 def delays(duplicates: pa.Table) -> CorpusFigures:
-    """Return after how many hours each copy appeared; whole days after a date without an hour."""
+    """Return the delay of each copy in hours; in whole days if a date has no hour."""
     hours = _pandas(duplicates, "delay_seconds").dropna() / 3600
     hours.columns = ["hours"]
 
@@ -156,7 +156,7 @@ def originals(marks: pa.Table) -> CorpusFigures:
 
 
 def added(additions: pa.Table) -> CorpusFigures:
-    """Return the copies of each outlet that add nothing, and of which over a fifth is new, in percent.
+    """Return percentages by outlet: copies that add nothing, and copies of which over a fifth is new.
 
     Copies within an outlet do not count. Run `dedup sentences` first.
     """

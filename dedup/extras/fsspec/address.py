@@ -25,7 +25,7 @@ PACKAGES = {
 """Schemes of stores, each with the package that fsspec needs for it."""
 
 SCHEMES = (*WEB, *PACKAGES)
-"""Schemes that are read. Others of fsspec read local files, cache, or unpack, which dedup does itself."""
+"""Schemes that are read. Other schemes of fsspec cache, unpack or read local files, as dedup itself does."""
 
 BLOCK_BYTES = 4_194_304  # Bytes per request, and held in memory
 CONNECT_SECONDS, READ_SECONDS = 30, 60  # Maximum waits for a connection and for the next bytes
@@ -69,7 +69,8 @@ def _describe(error: Exception, scheme: str) -> str:
 def _options(scheme: str) -> dict[str, Any]:
     if scheme not in WEB:
         return {}
-    # The usual limit is on a whole file. dedup unpacks in steps, so a bomb must not be unpacked here.
+    # The default time limit of aiohttp is for a whole file. dedup unpacks files itself, in small steps, which
+    # stops decompression bombs.
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=READ_SECONDS)
     client = {"timeout": timeout, "auto_decompress": False, "headers": {"Accept-Encoding": "identity"}}
     return {"client_kwargs": client, "skip_instance_cache": True}

@@ -145,7 +145,7 @@ def quality(
 ) -> Quality:
     """Estimate precision, recall and F1. `found`: the method's duplicates; `duplicate`: the people's."""
     point = design.weights()[np.newaxis]
-    # Doubt has three reasons: sampling, strata with a single label, strata where `found` is always the same.
+    # One interval per reason for doubt: sampling, strata with one label, strata where `found` never varies.
     other_labels = with_twins(found, duplicate)
     other_findings = with_twins(duplicate, found)[::-1]
     drawn = (
@@ -163,7 +163,7 @@ def quality(
 
 
 def _widest(intervals: Sequence[Estimate]) -> Estimate:
-    # Doubt moves an interval up or down, so the result reaches from the lowest to the highest of these ends.
+    # Each doubt may move the interval up or down, so return from the lowest end to the highest end.
     lows = [found.low for found in intervals if found.low is not None]
     highs = [found.high for found in intervals if found.high is not None]
     return Estimate(intervals[0].value, min(lows, default=None), max(highs, default=None))

@@ -82,8 +82,8 @@ def loads_remove(
     """Delete the articles that a load or a feed brought; the next backfill settles the others without them.
 
     An article stays if it was stored before, if another load or feed had it too, or if somebody else changed
-    its text since. Remove several loads together if only they had an article. An edit is not undone: an
-    article that was stored before keeps the version of the load. Pins and judgements stay.
+    its text since. To remove an article that several loads had, remove these loads together. An edit is not
+    undone: an article that was stored before keeps the version of the load. Pins and judgements stay.
 
     The command counts first, and asks; without a terminal it needs `--yes`. Marks of other articles may
     change: copies lose their original, and related articles are settled again. If you stop the command, the

@@ -25,7 +25,7 @@ from dedup.db.statements import Statements
 
 _sql = Statements("extras/loads/loads")
 
-CHUNK_ARTICLES = 250  # Maximum number per transaction, which holds the settle lock: every submit waits for it
+CHUNK_ARTICLES = 250  # Maximum articles per transaction; meanwhile the settle lock makes every submit wait
 
 Span = tuple[int, int]  # A range of ids: the first id, and the id after the last
 
@@ -130,7 +130,7 @@ class Loads(OfCorpus):
                 for id, copy in cursor.execute(_sql("depending"), {"ids": bigints(removed)}).fetchall():
                     depending[copy].add(id)
                 shown.advance(_size(chunk))
-            # Undo the loads that were stored for feeds.
+            # Counting must change nothing: undo the loads that were stored for feeds.
             raise psycopg.Rollback(savepoint)
         copies = depending[True] - gone
         related = depending[False] - gone - copies

@@ -22,7 +22,7 @@ CROSS JOIN LATERAL (
 ORDER BY l.id DESC
 
 -- name: feeds
--- Return every feed, and how many articles that it brought are stored: entries that it listed lately, or forgotten ones.
+-- Return every feed, and how many articles that it brought are still stored, of remembered and of forgotten entries.
 SELECT f.address, f.answered_at, (
     SELECT count(*)
     FROM (
@@ -39,7 +39,7 @@ SELECT f.address, f.answered_at, (
 FROM dedup.feed f ORDER BY f.address
 
 -- name: begin_feed
--- Return the number of the load in which a feed is removed, and the feed; a removal that was stopped goes on.
+-- Return the number of the load by which a feed is removed, and the feed: the load of a stopped removal, or else a new load.
 WITH asked AS (SELECT id, address FROM dedup.feed WHERE address = %(address)s),
 stopped AS (
     SELECT l.id, l.feed_id FROM dedup.load l JOIN asked ON asked.id = l.feed_id WHERE l.removed_at IS NULL LIMIT 1),
@@ -49,7 +49,7 @@ made AS (
 SELECT * FROM stopped UNION ALL SELECT * FROM made
 
 -- name: note_feed
--- Give a load all articles that a feed brought. Forgotten entries leave the feed for good.
+-- Give a load all articles that a feed brought. The articles of forgotten entries no longer belong to the feed.
 WITH moved AS (UPDATE dedup.load_part SET load_id = %(load)s, feed_id = NULL WHERE feed_id = %(feed)s)
 INSERT INTO dedup.load_part (load_id, kind, ids)
 SELECT %(load)s, 'new', range_agg(int8range(a.id, a.id, '[]'))
@@ -71,8 +71,8 @@ FROM (
 CROSS JOIN LATERAL unnest(found.ids) AS r (part)
 
 -- name: outcomes
--- Say for each article in ranges of ids whether to remove it with these loads, or why it stays: `older` came neither
--- with these nor with removed loads; `elsewhere`: another load or feed had it too; `edited`: somebody else changed
+-- Say for each article in ranges of ids whether to remove it with these loads, or why it stays: `older`: neither these
+-- loads nor removed loads brought it; `elsewhere`: another load or feed had it too; `edited`: somebody else changed
 -- its text. A feed may edit the articles that it brought.
 SELECT a.id, CASE
     WHEN NOT EXISTS (
@@ -86,7 +86,7 @@ SELECT a.id, CASE
     ) OR EXISTS (
         SELECT FROM dedup.feed_entry e
         WHERE e.source_id = a.source_id AND e.feed_id <> ALL (%(feeds)s::integer[])
-          AND NOT EXISTS (  -- the feed was removed since
+          AND NOT EXISTS (  -- a feed that was removed does not count
               SELECT FROM dedup.load_part p JOIN dedup.load l ON l.id = p.load_id
               WHERE p.ids @> a.id AND l.feed_id = e.feed_id AND l.removed_at IS NOT NULL)
     ) THEN 'elsewhere'

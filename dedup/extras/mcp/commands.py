@@ -57,7 +57,9 @@ def mcp(
 
     if not http:
         if token_file is not None:
-            raise InputError("a token is for --http: standard input is only this program's")
+            raise InputError(
+                "give --token-file only with --http: no other program can write to standard input"
+            )
         # Nothing is half-done when a read-only server ends, so Ctrl-C may end it at once.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         with brief_corpus("text", log_level) as (dd, _):

@@ -102,7 +102,7 @@ class Tools:
         if not self._texts:
             for one in (told["original"], *told["copies"]):
                 del one["first_words"]
-        sure = "each copy has the rule and the score that made it one"
+        sure = "each copy has the rule and the score that made it a copy"
         if any(one.time is None for one in found.articles):
             sure += "; some times are unknown, so the first article may be another"
         return answer(told, [one.id for one in found.articles], sure)

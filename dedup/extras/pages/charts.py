@@ -44,7 +44,7 @@ class Bar:
     label: str
     value: int
     share: float = 1.0
-    apart: bool = False  # drawn on the right, and cut if it is higher than all others
+    apart: bool = False  # drawn at the right; cut if it is higher than all other bars
 
 
 def story_timeline(prints: Sequence[Print]) -> Markup:
@@ -57,7 +57,7 @@ def story_timeline(prints: Sequence[Print]) -> Markup:
         lines.setdefault(one.outlet, []).append(one)
     drawn = list(lines.items())[:OUTLETS_DRAWN]
     first, last = every[0].time, every[-1].time
-    # A time of more than seven years gets only two ticks, at its ends: one interval covers the whole time.
+    # A span of more than seven years gets only two ticks, at its ends: one interval covers the whole span.
     step = next((s for s in STEPS if (last - first) / s <= MARKS), STEPS[-1] * -((first - last) // STEPS[-1]))
     # The span is at least one step, because equal times would otherwise lead to a division by zero.
     span = max(last - first, step)
@@ -94,7 +94,7 @@ def story_timeline(prints: Sequence[Print]) -> Markup:
 
 
 BAR_HEIGHT, BAR_TOP, BAR_BOTTOM = 120, 18, 22  # Pixels; room for labels at both ends
-APART = 18.0  # Percent of the width that a bar apart takes with its label
+APART = 18.0  # Percent of the width for a bar with `apart`, and its label
 BAR_LETTERS, GAP = 60, 3  # Letters that fit below the bars of half a wide page, and between two labels
 
 

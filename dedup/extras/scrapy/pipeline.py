@@ -195,7 +195,7 @@ class DedupPipeline:
         future = self._threads.submit(work)
         if is_asyncio_available():
             return await asyncio.wrap_future(future)
-        # Imported late: the first import installs the default reactor, but Scrapy may choose a different one.
+        # The first import of `reactor` installs the default reactor, so import it only after Scrapy chose.
         from twisted.internet import reactor
 
         done: Deferred[None] = Deferred()

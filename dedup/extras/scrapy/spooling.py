@@ -55,7 +55,7 @@ class SpoolingDeduplicator:
         self._up = self._closed = self._warned = False
         self._next_try = 0.0
         self._trying = Lock()
-        # Lock to change `_up`, and to spool an article, so that none is spooled after the last delivery.
+        # Lock to change `_up`, and to spool an article, so that nothing is spooled after the last delivery.
         self._gate = Lock()
 
     def __enter__(self) -> Self:

@@ -115,7 +115,7 @@ class Service:
         if found is None:
             raise NotFoundError.of(source_id)
         answer: dict[str, Any] = _named(found.as_dict())
-        answer["article"]["kept"] = found.article.kept  # the newsroom's fields keep their names
+        answer["article"]["kept"] = found.article.kept  # `_named` must not rename the newsroom's own fields
         if not text:
             del answer["article"]["text"]
         return answer
@@ -159,7 +159,7 @@ class Service:
     ) -> dict[str, Any] | StreamAnswer:
         accepted = request.headers.get("accept", "")
         if stream or (EVENTS in accepted and JSON not in accepted):
-            # A client that connects again sends the last `id` that it got, to the address of the first time.
+            # A client that connects again sends the last `id` that it got, in addition to the old `since`.
             return StreamAnswer(self._streams, request.headers.get("last-event-id") or since or None)
         if not 1 <= limit <= self._limits.changes:
             raise ProblemError(400, f"limit must be a whole number from 1 to {self._limits.changes:,}")
@@ -316,7 +316,7 @@ def _changed(change: MarkChange) -> dict[str, Any]:
 
 
 def _told(found: Answer, *, shared: bool) -> dict[str, Any]:
-    """Return the answer of `coverage`; without `shared` no words of texts."""
+    """Return the answer of `coverage`. If `shared` is False, leave out the words that texts share."""
     answer: dict[str, Any] = _named(found.as_dict())
     if not shared:
         for origin in answer["origins"]:

@@ -36,7 +36,7 @@ class RefusedError(InputError):
 
 
 class MissingExtraError(DedupError):
-    """Raised for an HTML page if trafilatura is not installed; the message names the extra that has it."""
+    """Raised for an HTML page if trafilatura is not installed; the message names the extra to install."""
 
 
 def read_article(body: bytes, what: str = "body") -> tuple[Article, Sequence[Flaw]]:

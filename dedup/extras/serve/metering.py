@@ -21,7 +21,7 @@ METRICS = "/metrics"  # Where Prometheus asks by default
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"  # Media type of Prometheus' text format
 METHODS = frozenset(("GET", "HEAD", "POST", "DELETE"))
 OTHER = "other"  # Label of all other routes and methods
-GONE = "gone"  # Status of a request whose client went before the answer
+GONE = "gone"  # Status of a request whose client left before the answer
 # Upper bounds of the histogram in seconds: a verdict takes some 10 ms, and 20 s is the limit for work.
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
 
@@ -36,7 +36,7 @@ class Meter:
         self._seconds: dict[str, float] = defaultdict(float)
 
     def around(self, app: ASGIApp) -> ASGIApp:
-        """Return an application that answers as `app`, and whose requests are counted."""
+        """Wrap an application so that its requests are counted."""
 
         async def counting(scope: Scope, receive: Receive, send: Send) -> None:
             began, status = time.monotonic(), ""

@@ -60,7 +60,7 @@ class ClientConnection(H11Protocol):
     """A connection with a time limit for each head and each request.
 
     An endless answer finds its connection in the request's `state`. The answer prolongs the limit by `allow`,
-    and ends when the server stops, which makes `ending` done.
+    and ends when `ending` is done, because the server stops.
     """
 
     client_key = ""

@@ -114,7 +114,7 @@ class StreamAnswer:
             if not isinstance(answer, ProblemError):
                 found, pause = answer, POLL_SECONDS
             elif answer.status == 503:
-                # The stream waits for the database: `EventSource` gives up for ever if it is answered 503.
+                # Keep the stream open during the outage: after status 503 `EventSource` gives up for ever.
                 found, pause = (), OUTAGE_SECONDS
             else:
                 await write(f"event: problem\ndata: {as_json(answer.body())}\n\n".encode())

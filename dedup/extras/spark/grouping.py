@@ -150,7 +150,7 @@ def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> Da
 
 
 def _judged(batches: Iterator[pa.RecordBatch], bands: int, limit: int) -> Iterator[pa.RecordBatch]:
-    """Yield the common sentences among rows of: sentence, carriers, pairs in one bucket, and pin."""
+    """Yield the common sentences; a row has a sentence, its carriers, pairs in one bucket, and a pin."""
     for batch in batches:
         found: list[tuple[int, int, float]] = []
         for sentence, carriers, pairs, always in zip(*(c.to_pylist() for c in batch.columns), strict=True):

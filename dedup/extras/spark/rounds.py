@@ -128,7 +128,7 @@ class Rounds:
         found: list[str] = []
         while self.steps.rows(step) > self.options.edges_in_one_task:
             left = self._peel(number, len(found) + 1, step)
-            # If peeling decides no node, all later nodes of the remaining pairs wait for the next round.
+            # If no node is surely canonical, the later nodes of all remaining pairs wait for the next round.
             if left is None:
                 break
             step = left
@@ -312,7 +312,7 @@ def pairs_of(joined: DataFrame, settings: Settings) -> DataFrame:
 
 
 def _possible(settings: Settings) -> Column:
-    """Return a condition that excludes pairs which share nothing but sentences, and too few to be related."""
+    """Return a condition that excludes pairs that share only sentences, and too few to be related."""
     (sentences_a, shingles_a), (sentences_b, shingles_b) = (
         (fn.shiftright(name, 32), fn.col(name).bitwiseAND(fn.lit(0xFFFFFFFF)))
         for name in ("packed_a", "packed_b")

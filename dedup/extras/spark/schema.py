@@ -44,7 +44,7 @@ PINNED = "number long, a long, b long, kind int"
 """Pinned pairs: their number, their earlier article `a`, later article `b`, and the kind of their key."""
 
 MEMBER = "id long, node long, last long, weight long"
-"""Articles `id` of a class (`NODE`) of several: the class's first article (`node`), last article and size."""
+"""Articles (`id`) of classes of several articles: first (`node`) and last article, and size of the class."""
 
 NODE = (
     "node long, last long, weight long, content_hash long, sentence_hashes array<long>, signature binary,"

@@ -1,4 +1,4 @@
-"""Relations of pairs of nodes, and fates of nodes. Executors run this module, which imports no Spark.
+"""Relations of pairs of nodes, and which nodes are out. Executors run this module, which imports no Spark.
 
 `rules.pairs` computes scores and relations batch by batch, so that all engines compute the same floats.
 """
@@ -87,7 +87,8 @@ def _numbers(column: pa.Array) -> Bigints:
 def fates(batches: Iterable[pa.RecordBatch], number: int) -> Iterator[pa.RecordBatch]:
     """Yield the eligible nodes that are not canonical; schema `FATE`.
 
-    `batches` (schema `OPEN`) hold all pairs of undecided nodes that are duplicates. Later nodes are eligible.
+    `batches` (schema `OPEN`) hold all pairs of undecided nodes that are duplicates. The later node of a
+    pair is eligible.
     """
     tables = [[column.to_numpy(zero_copy_only=False) for column in batch.columns] for batch in batches]
     if not tables:

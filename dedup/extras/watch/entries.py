@@ -63,7 +63,7 @@ class Submitter:
             if self._stopped():
                 raise StoppedError("stopped between two entries")
             outcome = "known"
-            if entry.digest not in found.others:  # else another feed of the site brought this version
+            if entry.digest not in found.others:  # not brought by another feed of the site
                 pages += self._needs_page(entry)
                 outcome = "left" if pages > MAX_PAGES else self._submit(entry, given, feed_id, found)
                 outcome = "changed" if outcome == "new" and any(found.others) else outcome

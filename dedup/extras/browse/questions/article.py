@@ -89,8 +89,8 @@ class ArticlePage(Answer):
     pins: tuple[PairPin, ...]  # pins of pairs with this article, the newest first
     judgements: tuple[PairJudgement, ...]  # judgements of pairs with this article, the newest first
     limit: str | None  # name of the safety limit that makes the article wait for a backfill
-    addition: Addition | None  # what a copy adds to its original; None if a text is cut or cannot be read
-    printed_by: str | None  # line that names the origin of its story; None as in `StoryPage`
+    addition: Addition | None  # new parts of a copy; None if one of the two texts is cut or cannot be read
+    printed_by: str | None  # line that names the origin of the story; None as in `StoryPage`
 
 
 def article(cursor: Cursor, source_id: str) -> ArticlePage:

@@ -78,7 +78,7 @@ class Only(Answer):
     publication: str | None = None
     language: str | None = None
     credit: str | None = None  # name of an agency that the article credits
-    family: str | None = None  # owner of the outlet, or of the outlet of which that is an alias
+    family: str | None = None  # owner of the outlet; of an alias: the owner of the aliased outlet
 
     def __post_init__(self) -> None:
         for name, value in self.given.items():
@@ -138,7 +138,7 @@ class CreditCount(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Counted(Answer):
-    """Counts of a range of UTC days by time of publication; only the whole corpus has undated articles."""
+    """Counts of a range of UTC days. Undated articles are counted only if the range is the whole corpus."""
 
     first: date | None  # None: from the beginning of the corpus
     last: date | None  # the last day, included in the range; None: the whole corpus
@@ -175,7 +175,7 @@ def counted(
     first, last = days[0], days[0] if days[1] is None else days[1]
     since, until = range_of_days(first, last)
     values = {"since": since, "until": until, "limit": COUNTED, **only.given}
-    # Nobody knows whether an undated article belongs into a range of days.
+    # An undated article may belong to any day, so it is counted only in the whole corpus.
     dated = "true" if first is None and last is None else "known_at IS NOT NULL"
     parts |= {"known": known("a"), "counts": COUNTS, "dated": dated, **only.parts}
     parts |= {"delay": delay("c.known_at", "o.known_at"), "delay_by": delay("o.known_at", "c.known_at")}
@@ -183,7 +183,7 @@ def counted(
     number, earliest, *rest = one_row(cursor, _sql(statement, **parts), {**values, **bounds})
     reading.allow(cursor, hashjoin=False)
     time = None
-    # If an article is earlier than the counted articles, it was not counted, because of the limit.
+    # The limit was reached. If the range has an earlier article, tell from which time on articles count.
     if number == COUNTED:
         before = {**values, "time": from_microseconds(earliest[0]), "id": earliest[1]}
         more = cursor.execute(_sql("any_before", **only.by_outlet), before).fetchone()
@@ -206,7 +206,7 @@ def figures(
     marks_of = {_ZERO + timedelta(days=number): marks for number, marks in numbers.items()}
     first, last = of["first"], of["last"]
     if first and last and (last - first).days > PERIODS_ASKED * _DAYS_OF["year"]:
-        first = last = None  # too many years: list from the first to the last article
+        first = last = None  # too many years: list only those from the first to the last article
     first, last = first or min(marks_of, default=None), last or max(marks_of, default=None)
     if first and of["first"] and of["counted_from"]:
         first = max(first, of["counted_from"].date())

@@ -56,7 +56,7 @@ class Day(Figures):
     hours: tuple[int, ...]  # number of articles in each of the 24 hours of the day, in UTC
     no_hour: int  # number of articles with a date without an hour
     outlets: tuple[OutletMarks, ...]  # the outlet with the most articles first
-    other_outlets: int  # number of outlets missing in `outlets`
+    other_outlets: int  # number of outlets left out of `outlets`
     languages: tuple[LanguageMarks, ...]  # the language with the most articles first
     biggest: tuple[StoryLine, ...]  # stories by their number of copies in the range, the largest first
     fastest: tuple[StoryLine, ...]  # stories that reached `SPREAD_OUTLETS` other outlets, the fastest first
@@ -74,7 +74,7 @@ def newest_day(cursor: Cursor, /, **only: str | None) -> date | None:
 def days_beside(
     cursor: Cursor, /, first: date, last: date, **only: str | None
 ) -> tuple[date | None, date | None]:
-    """Return the nearest days with dated articles, before `first` and after `last`, of `only` these."""
+    """Return the nearest days before `first` and after `last` that have dated articles of the filter."""
     wanted = Only(**only)
     return (
         _nearest_day(cursor, "<", start_of_day(first), wanted),

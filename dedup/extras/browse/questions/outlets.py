@@ -28,19 +28,19 @@ from dedup.store.stories import delay, known
 _sql = Statements("extras/browse/questions/questions")
 
 PAIRS = 200  # Maximum number of pairs in each of the two lists: the pairs with the most copies
-TIED = 100  # Maximum number of outlets in pairs whose first is unknown; a story of n outlets has n² / 2 pairs
+TIED = 100  # Maximum number of outlets in pairs without a known first; n outlets of a story make n² / 2 pairs
 CELL_PAGE = 50  # Maximum number of copies on a page
 CELL_SCANNED = 5_000  # Maximum number of articles of the copying outlet that are read for a page
 
 
 @dataclass(frozen=True, slots=True)
 class Cell(Answer):
-    """Copies that an outlet made of another's articles, or stories of which either may be the first."""
+    """Copies that an outlet made of another's articles, or stories that either may have had first."""
 
     copier: str
     original: str
     copies: int
-    median_delay: timedelta | None  # median time from an original to its copy; None: the first is unknown
+    median_delay: timedelta | None  # median time from an original to its copy; None: order unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class CopiedOutlets(Counted):
 
     copies: int  # all counted duplicates: the sum of `cells`, `other`, `own`, `unknown` and `undated`
     cells: tuple[Cell, ...]  # pairs of different outlets, the most copies first
-    pairs: int  # number of such pairs, of which `cells` are the first
-    other: int  # copies of pairs that are missing in `cells`
+    pairs: int  # number of all such pairs; `cells` may have fewer
+    other: int  # copies of pairs that are left out of `cells`
     own: int  # copies that an outlet made of its own articles
     unknown: int  # copies where the outlet of the copy or the original is unknown
-    undated: int  # copies if it is unknown whether copy or original came first
-    shared: tuple[Cell, ...]  # pairs whose first is unknown, the most stories first
+    undated: int  # copies of which times do not tell whether they came after the original
+    shared: tuple[Cell, ...]  # pairs without a known first outlet; the pair with most stories comes first
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +163,10 @@ class OutletPage(Figures):
     """Counts, partners and stories of an outlet in a range of days."""
 
     copies_from: tuple[Partner, ...]  # outlets that this outlet copies, the most copies first
-    other_from: int  # number of outlets missing in `copies_from`
+    other_from: int  # number of outlets left out of `copies_from`
     delay_from: timedelta | None  # median delay of copies from other outlets
     copied_by: tuple[Partner, ...]  # outlets that copy this outlet, the most copies first
-    other_by: int  # number of outlets missing in `copied_by`
+    other_by: int  # number of outlets left out of `copied_by`
     delay_by: timedelta | None  # median delay of copies by other outlets
     copied_counted: int  # number of later copies of this outlet's articles, among the first `COUNTED` copies
     more_copied: bool  # counting stopped at `COUNTED`, so there may be more copies

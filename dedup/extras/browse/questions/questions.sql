@@ -69,13 +69,13 @@ WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s AND coalesc
 ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
 
 -- name: read_and_earliest
--- Two columns: the number of rows of the query `read`, and the time (microseconds) and id of its earliest row.
+-- Two columns: the number of rows of the query `read`; and an array of time (microseconds) and id of the earliest row.
 (SELECT count(*) FROM read),
 (SELECT jsonb_build_array((extract(epoch FROM at) * 1000000)::bigint, id)
  FROM (SELECT at, id FROM read ORDER BY at, id LIMIT 1) AS earliest)
 
 -- name: shared
--- Read the articles of the stories of the counted articles that have several articles.
+-- Read all articles of the stories to which counted articles belong, if a story has several articles.
 SELECT * FROM dedup.shared_article WHERE story_id = ANY (ARRAY(
     SELECT DISTINCT coalesce(duplicate_of, id) FROM counted WHERE ${settled}))
 
@@ -217,7 +217,8 @@ SELECT kind, value, count(*) FROM (
 WHERE value IS NOT NULL GROUP BY kind, value ORDER BY count(*) DESC, value COLLATE "C"
 
 -- name: in_order
--- Read the newest articles that fulfil a condition, and the last article that is read; the last column tells which.
+-- Read the newest articles that fulfil a condition. If the maximum number of articles was read, also return the last article
+-- read, even if it does not fulfil the condition; the last column is true for this article.
 SELECT at, id, (${condition}) IS TRUE, place = %(limit)s
 FROM (SELECT *, row_number() OVER () AS place FROM (${scanned}) AS scanned) AS found
 WHERE (${condition}) OR place = %(limit)s LIMIT %(page)s
@@ -258,7 +259,7 @@ CROSS JOIN LATERAL (SELECT * FROM dedup.marked_article WHERE id = given.id OFFSE
 LEFT JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = a.duplicate_of OFFSET 0) AS o ON true
 
 -- name: matching
--- Find articles in the index of words, days and outlets. The last column is false if another condition does not hold.
+-- Find articles by the index of words, days and outlets. The last column tells whether the other conditions hold.
 SELECT dated, at, id,
        at >= %(since)s AND at < %(end)s AND (dated, at, id) < (%(dated)s, %(until)s, %(before)s) AND ${condition}
 FROM (SELECT *, coalesce(published_at, added_at) AS at, (known_at IS NOT NULL)::integer AS dated
@@ -299,7 +300,7 @@ left(publication, 100) COLLATE "C" = left(%(publication)s, 100) AND publication 
 WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
     SELECT id, status, publication, known_at, duplicate_of FROM read
     WHERE duplicate_of IS NOT NULL AND ${only} AND ${dated}
-), shared AS MATERIALIZED (${shared}), maybe AS MATERIALIZED (  -- outlets that may have been the first of a story
+), shared AS MATERIALIZED (${shared}), maybe AS MATERIALIZED (  -- outlets that may have had a story first
     SELECT DISTINCT story_id, publication AS name FROM shared WHERE was_first IS NULL AND publication IS NOT NULL
 ), copy AS MATERIALIZED (
     SELECT c.publication AS copier, o.publication AS original, ${delay} AS delay
@@ -310,7 +311,7 @@ WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
     SELECT copier, original, count(*) AS copies,
            percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM delay)::double precision) AS median_delay
     FROM copy WHERE copier IS NOT NULL AND original IS NOT NULL AND delay > interval '0' GROUP BY copier, original
-), tied AS MATERIALIZED (  -- outlets that may have been the first of the most stories
+), tied AS MATERIALIZED (  -- the outlets that may have had the most stories first
     SELECT name FROM maybe GROUP BY name ORDER BY count(*) DESC, name COLLATE "C" LIMIT %(tied)s
 ), tie AS MATERIALIZED (
     SELECT a.name AS one, b.name AS other, count(*) AS stories
@@ -337,7 +338,7 @@ SELECT ${read_and_earliest},
 -- Compute the page of an outlet in one row: marks, outlets that it copies, outlets that copy it, stories it began.
 WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (SELECT * FROM read WHERE ${only} AND ${dated}),
 shared AS MATERIALIZED (${shared}), tally AS MATERIALIZED (${tally}), maybe AS MATERIALIZED (
-    -- Other outlets that may have been first in a story, if this outlet may have been.
+    -- Other outlets that may have had a story first, among the stories that this outlet may have had first.
     SELECT publication AS other, count(DISTINCT story_id) AS stories FROM shared
     WHERE was_first IS NULL AND publication IS DISTINCT FROM %(publication)s AND story_id IN (
         SELECT story_id FROM shared WHERE was_first IS NULL AND publication = %(publication)s)
@@ -506,7 +507,7 @@ WHERE (c.${order}, ~c.sentence_hash) < (%(place)s, ~%(hash)s::bigint)
 ORDER BY c.${order} DESC, ~c.sentence_hash DESC LIMIT %(limit)s
 
 -- name: origin
--- Read who stands behind the text of a story, and count the outlets that printed the story, up to a number of copies.
+-- Read the agency or outlet that the text of a story is from. Count the outlets of the story, up to a number of copies.
 SELECT o.kind, o.name, (
     SELECT count(DISTINCT p.outlet)
     FROM (SELECT o.story_id AS id UNION ALL

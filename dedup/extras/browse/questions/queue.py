@@ -89,7 +89,7 @@ def _thresholds(kind: QueueKind) -> tuple[str, str]:
 
 
 def _margin(match: Match, settings: Settings, kind: QueueKind) -> tuple[str, float]:
-    """Return the setting with the largest margin, and the margin. It decides, because one rule is enough."""
+    """Return the setting that decides, and its margin: the largest, because one fulfilled rule is enough."""
     if match.rule == "containment" and kind == "similar":
         return "similar_containment", match.containment - settings.similar_containment
     measured = zip(_thresholds(kind), (match.sentence_jaccard, match.signature_jaccard), strict=True)

@@ -15,8 +15,8 @@ ORDER BY ${order} DESC, sentence_hash DESC LIMIT %(limit)s
 SELECT ${columns} FROM dedup.quote WHERE sentence_hash = %(hash)s
 
 -- name: articles
--- Read a limited number of articles with a sentence, and return the earliest of these, undated ones last. OFFSET 0 forces one index
--- lookup per article, even if the statistics of Postgres are out of date.
+-- Read a limited number of articles with a sentence, and return the earliest articles; undated articles come last. OFFSET 0
+-- forces one index lookup per article, even if the statistics of Postgres are out of date.
 SELECT k.id
 FROM (SELECT DISTINCT h.article_id FROM dedup.holding('{true,false}', ARRAY[%(hash)s::bigint]) AS h
       LIMIT %(read)s) AS h

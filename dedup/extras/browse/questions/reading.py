@@ -112,7 +112,7 @@ class ArticleLine(Answer):
     title: str | None
     publication: str | None
     time: datetime  # time of publication or, if none is stored, of storing; in UTC
-    published: bool  # `time` is a plausible time of publication
+    published: bool  # whether `time` is a plausible time of publication
     status: str
     stale: bool  # the mark is outdated and must be settled again
     archived: bool
@@ -122,7 +122,7 @@ class ArticleLine(Answer):
     copies: int  # number of copies, counted up to `LINE_COPIES`
     url: str | None  # may have any scheme; None if longer than `LINK_CHARACTERS`
     correction: str | None  # phrase by which the article announces that it is a correction
-    first_words: str | None = field(default=None, repr=False)  # only if the title is missing
+    first_words: str | None = field(default=None, repr=False)  # None if there is a title
 
     def after(self, other: ArticleLine) -> timedelta | None:
         """Return the time from another article to this article; None if it is unknown which was first."""
@@ -141,7 +141,7 @@ class StoryLine(Answer):
     # Time from the original until `SPREAD_OUTLETS` other outlets had a copy; None if fewer outlets had a copy
     # or the original is not counted.
     reached: timedelta | None
-    origin: StoryOrigin | None  # who stands behind the text
+    origin: StoryOrigin | None  # the agency or outlet that the text is from
 
     @property
     def lasted(self) -> timedelta | None:
@@ -184,7 +184,7 @@ def lines_of(cursor: Cursor, ids: Collection[int]) -> dict[int, ArticleLine]:
 
 
 def _first_sentence(start: str, common: Sequence[str]) -> str:
-    """Return the first sentence of a text that is no common sentence, or the text if it has no other."""
+    """Return the first sentence that is not common; the whole text if all its sentences are common."""
     words = (r"\W+".join(re.findall(r"\w+", sentence)) for sentence in common)
     furniture = "|".join(sorted(filter(None, words), key=len, reverse=True))
     for part in re.split(rf"(?:{furniture})\W*", start, flags=re.IGNORECASE) if furniture else [start]:

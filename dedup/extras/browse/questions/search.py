@@ -41,7 +41,7 @@ _sql = Statements("extras/browse/questions/questions")
 SEARCH_PAGE = 50  # Maximum number of articles on a page
 WORDS_CHARACTERS = 1_000  # Maximum length of the words to search for
 SCANNED = 10_000  # Maximum number of articles read for a page if no index finds the matching articles
-FEW = 2_000  # Maximum number of hits that are all read; with more hits, only the newest days are read
+FEW = 2_000  # If at most this number of articles match, all are read; otherwise only the newest days
 STEPS = 60  # Maximum number of days, or blocks of days, read for a page
 SNIPPET_FROM = 20_000  # Number of characters at the beginning of a text in which a snippet is looked for
 AROUND = 120  # Maximum number of characters of a snippet before the word, and also after the word
@@ -228,7 +228,7 @@ def _hits(cursor: Cursor, part: Part) -> Hits:
         undated=sum(not dated for dated, *_ in counted),
         by=by,
         periods=tuple(periods.items()),
-        # A cut name would find nothing.
+        # Longer names are left out: a link with a cut name would find nothing.
         facets={
             name: tuple(
                 (value, n) for value, n in found.most_common(FACETS) if len(value) <= LABEL_CHARACTERS
@@ -256,7 +256,7 @@ def _in_order(cursor: Cursor, what: SearchWanted) -> Part:
 
 
 def _with_words(cursor: Cursor, what: SearchWanted, words: str, size: int) -> Part:
-    """Return the newest articles with the words; of many, only enough for a page of `size` articles."""
+    """Return articles with the words: all if they are few, else enough of the newest for `size` articles."""
     row = cursor.execute(_sql("count_words", words=GIVEN), {"words": words}).fetchone()
     if row is None or not row[0]:
         raise InputError("the search text has no words: give at least one word")
@@ -275,7 +275,7 @@ def _with_words(cursor: Cursor, what: SearchWanted, words: str, size: int) -> Pa
 
 
 def _newest_with_words(cursor: Cursor, what: SearchWanted, words: str, marks: list[str]) -> Part:
-    """Return the newest of many articles with the words. After `STEPS` reads, stop and say where."""
+    """Return the newest of many articles with the words. After `STEPS` reads, return where to continue."""
     # The newest block of days is read; if that block has too many hits, its days are read one by one.
     positions: list[Position] = []
     until, full = what.until, None
@@ -298,7 +298,7 @@ def _newest_with_words(cursor: Cursor, what: SearchWanted, words: str, marks: li
 def _matching(
     cursor: Cursor, what: SearchWanted, words: str, marks: list[str], limit: int | None
 ) -> tuple[list[Position], bool]:
-    """Return articles with the words and the index terms `marks`, in order, and whether these are all."""
+    """Return articles that match the words and the index terms `marks`, in order; and whether all fit."""
     quoted = (mark.replace("\\", "\\\\").replace("'", "''") for mark in marks)
     values = {**what.values, "words": words, "marks": " & ".join(f"'{mark}'" for mark in quoted)}
     values |= {"limit": None if limit is None else limit + 1}
@@ -323,7 +323,7 @@ def _snippets(cursor: Cursor, ids: Sequence[int], pattern: re.Pattern[str]) -> d
 
 
 def _snippet(text: str, pattern: re.Pattern[str]) -> tuple[Piece, ...]:
-    """Return the surroundings of the first place of each word, as far as `PLACES` allows."""
+    """Return the text around the first place of each word, for at most `PLACES` places."""
     firsts: dict[str, tuple[int, int]] = {}
     for hit in pattern.finditer(text):
         if hit[0]:

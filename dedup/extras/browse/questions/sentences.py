@@ -79,7 +79,7 @@ def sentence(cursor: Cursor, sentence_hash: int) -> SentencePage:
 
 
 QUOTES_PAGE = 100  # Default number of quotes on a page
-CARRIERS_SHOWN, CARRIERS_READ = 50, 10_000  # Maximum articles shown, and read; reading them takes 100 ms
+CARRIERS_SHOWN, CARRIERS_READ = 50, 10_000  # Maximum articles shown; maximum articles read, in 100 ms
 QuoteOrder = Literal["outlets", "stories"]  # Order by number of outlets or of stories, the largest first
 
 
@@ -94,7 +94,7 @@ class Quote(Answer):
     articles: int
     common: bool  # comparisons ignore the sentence
     speech: bool  # the sentence has a quotation mark
-    source_id: str  # source_id of the article with these words; the earliest article, if times tell
+    source_id: str  # source_id of the article of `words`: the earliest article, if times tell
     publication: str | None  # outlet of the earliest article; None if times do not tell
     appeared_at: datetime | None  # time of the earliest article, in UTC; None if times do not tell
     counted_at: datetime

@@ -18,10 +18,10 @@ def panel(
 ) -> None:
     """Write a row per outlet and month: articles, own, copied, agency copy, and diversity of origins.
 
-    A month is that of publication, in UTC. Articles without a known time of publication are in a row without
-    a month. `own`, `copied`, `agency`, `first_unknown` and `not_compared` add up to `articles`. `diversity`
-    is the effective number of origins (inverse Simpson index). Aliases in `dedup outlets` count as their
-    outlet. A Parquet file needs the extra `parquet`.
+    The month is the month of publication, in UTC. Articles without a known time of publication are in a row
+    without a month. `own`, `copied`, `agency`, `first_unknown` and `not_compared` add up to `articles`.
+    `diversity` is the effective number of origins (inverse Simpson index). Aliases in `dedup outlets` count
+    as their outlet. A Parquet file needs the extra `parquet`.
 
     **Example**
 
@@ -38,9 +38,10 @@ def network(
     """Write the network of outlets, for Gephi or NetworkX: who reprints whom, how often and how fast.
 
     An edge leads from the outlet that was first to the outlet with the copies. It has the number of copies,
-    the number of those with an agency's text, and the median delay in seconds. A tie of which times do not
-    tell who was first has no direction: CSV has one row of the type `Undirected`; GraphML and GEXF have an
-    edge in each direction, with `times_known` false. No outlet has a tie with itself or with its aliases.
+    the number of copies of an agency's text, and the median delay in seconds. If times do not tell which
+    outlet was first, the edge has no direction: CSV has one row of the type `Undirected`; GraphML and GEXF
+    have an edge in each direction, with `times_known` false. Copies within an outlet and its aliases are left
+    out.
 
     **Examples**
 

@@ -1,4 +1,4 @@
-"""Commands `dedup sources` and `dedup coverage`: find the articles that a text is made of, or its event."""
+"""Commands `dedup sources` and `dedup coverage`: find articles that a text is made of, or of its event."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def sources(
     limit: Annotated[int, Option(min=1, max=MOST_ARTICLES, help="Maximum number of articles.")] = SOURCES,
     json: JsonOption = False,
 ) -> None:
-    """List the stored articles that a text may be made of, best first, as when a machine rewrote it.
+    """List the stored articles that a text may be made of, best first, such as the original of a rewrite.
 
-    Articles are compared by their rare words. Of 719 rewritten articles the original came first for 96 %.
+    Articles are compared by their rare words. For 96 % of 719 rewritten articles, the original came first.
     But a high score is no proof: with the score that finds 80 % of rewrites, 28 to 56 % of independent
     reports of one event are found too. Read both texts before you claim that one was made of the other.
 
@@ -68,17 +68,17 @@ def coverage(
         ),
     ],
     days: Annotated[
-        int, Option(min=0, max=MOST_DAYS, help="Search this number of days before and after.")
+        int, Option(min=0, max=MOST_DAYS, help="Search this number of days before and after TIME.")
     ] = DAYS,
     at: Annotated[
-        str | None, Option(metavar="TIME", help="Time of the event; default: the article's, else all times.")
+        str | None, Option(metavar="TIME", help="Time of the event; default: the article's, or all times.")
     ] = None,
     limit: Annotated[int, Option(min=1, max=MOST_ARTICLES, help="Maximum number of articles.")] = ARTICLES,
     json: JsonOption = False,
 ) -> None:
-    """List the articles that tell the same event, grouped by origin: copies, similar, in other words.
+    """List articles that tell the same event, grouped by origin: copies, similar texts, and other words.
 
-    Copies and similar articles are so by their marks. Other articles share rare words, names and numbers; the
+    Marks tell which articles are copies or similar. Other articles share rare words, names and numbers; the
     table shows the shared names, numbers and quotes. A high score of these articles is no proof: read them.
 
     Needs the index of words, which `dedup init --search` makes. An origin is an agency, an owner of outlets
@@ -114,7 +114,7 @@ def coverage(
 
 
 def _asked(ask: Callable[..., _Answer], given: str, *, inline: bool = False) -> _Answer:
-    """Ask about a stored article, else about the text of a file. `inline`: words with a space are a text."""
+    """Ask about a stored article, else about a file or, if `inline`, about a text that has a space."""
     if given == "-":
         return ask(text=_decoded(sys.stdin.buffer.read(MOST_BYTES), "stdin"))
     try:

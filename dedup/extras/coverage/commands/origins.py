@@ -28,10 +28,10 @@ def origins(
 ) -> None:
     """Count the independent origins of articles, and list the origins.
 
-    Copies count once. A text that credits an agency is the agency's, also if no article of the agency is
-    stored. Other texts are of the outlet that printed the original; `dedup outlets` joins outlets of one
-    owner. All unknown outlets count as one origin. Pending and failed articles are told apart and count as
-    none.
+    Copies count once. A text that credits an agency belongs to the agency, also if no article of the agency
+    is stored. Other texts belong to the outlet that printed the original; `dedup outlets` joins outlets of
+    one owner. All unknown outlets count as one origin. Pending and failed articles are counted separately,
+    and have no origin.
 
     Without options and ids the command counts the whole corpus. Words need the index of
     `dedup init --search`. In SQL, `dedup.origins(ids)` does the same.

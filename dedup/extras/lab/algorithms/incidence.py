@@ -85,7 +85,7 @@ def join(matrix: csr_array, threshold: float) -> Iterator[Pairs]:
     The result is exact. The method is PPJoin (Xiao, Wang, Lin, Yu, WWW 2008), with the positional filter only
     at the end of a prefix. If two sets x and y have Jaccard t, at least ceil(t |x|) items of x are shared, so
     at most |x| - ceil(t |x|) items of x are not. So any |x| - ceil(t |x|) + 1 items include a shared
-    one. The prefix of x has this number of items: the rarest, because few other sets have rare items.
+    one. The prefix of x is this number of its rarest items, because few other sets have rare items.
     """
     size = sizes(matrix)
     bound = just_below(threshold)

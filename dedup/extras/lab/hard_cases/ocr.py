@@ -12,7 +12,7 @@ from dedup.extras.lab.hard_cases.case import DUPLICATE, SIMILAR, CasePair, MadeC
 from dedup.extras.lab.hard_cases.prose import Dice, Writer
 
 LEVELS = (0, 1, 2, 5, 10, 15, 20)  # percent of characters that are misread
-CONFUSION, DROPPED, INSERTED = 0.67, 0.12, 0.11  # shares of errors; the rest are inserted spaces
+CONFUSION, DROPPED, INSERTED = 0.67, 0.12, 0.11  # shares of errors; the other errors are inserted spaces
 SPECKS = ".,'-:;~1lij"  # characters read from dirt on the paper
 WORDS = 350  # length of an article, in words
 CONFUSED: dict[str, str] = pairs("confused")

@@ -74,7 +74,7 @@ class CommonSubsequence(CommonSubstring):
     row = "7"
     name = "common-subsequence"
     about = "longest common subsequence of characters"
-    source = "the relative of method 6"
+    source = "a variant of method 6"
     finds = "articles that share enough winnowing fingerprints"
 
     threshold: float = 0.8

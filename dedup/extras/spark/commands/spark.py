@@ -93,7 +93,7 @@ def run(
     hash_key_: HashKeyOption = None,
     added_at: AddedOption = None,
     allow_pairs: Annotated[
-        int | None, Option(min=0, help="Stop before a round with more pairs than this; show the worst keys.")
+        int | None, Option(min=0, help="Stop before a round with more pairs; show the keys with most pairs.")
     ] = None,
     partitions: PartitionsOption = None,
     master: MasterOption = None,
@@ -204,16 +204,20 @@ def estimate_(
         ("articles", f"{found.articles:,}"),
         ("different texts", f"{found.texts:,}"),
         ("common sentences", f"{found.common:,}"),
-        ("keys of several texts", f"{found.keys:,}"),
+        ("keys that several texts share", f"{found.keys:,}"),
         ("pairs, if all were compared", f"{found.pairs:,}"),
         ("pairs of the first round", f"{found.first_round:,} (head {found.head:,})"),
-        ("stored before the rounds", output.size(found.step_bytes)),
+        ("disk space before the rounds", output.size(found.step_bytes)),
         ("pairs of the first round, bytes", output.size(found.pair_bytes)),
     ]
     output.table("", ("", ""), facts)
     rows = [(key.kind, str(key.key), key.texts, key.pairs, key.source_id) for key in found.worst]
     output.table(
-        "keys of most pairs", ("kind", "key", "texts", "pairs", "id"), rows, ("texts", "pairs"), ids=("key",)
+        "keys with most pairs",
+        ("kind", "key", "texts", "pairs", "id"),
+        rows,
+        ("texts", "pairs"),
+        ids=("key",),
     )
 
 

@@ -235,7 +235,8 @@ def write(
     # The result's fingerprints are in use by now. A stopped engine left the fingerprints that are not in use.
     _execute(cursor, "forget_waiting", "note_unread")
     memory_engine.note_settled_through(cursor, one_row(cursor, _sql("last_settled"))[0])
-    # When articles changed, triggers removed pairs and made marks stale. The writes above may undo this.
+    # When people changed articles, triggers removed pairs and made marks stale. Do so again, because the
+    # statements above may have undone it.
     if len(left):
         articles.remove_pairs(cursor, rewritten)
         articles.withdraw(cursor, left)
