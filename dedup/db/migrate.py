@@ -34,7 +34,8 @@ def upgrade(database: Database) -> tuple[str | None, str | None]:
                 connection.execute(text(f"SELECT pg_advisory_lock({lock})"))
         except BusyError as error:
             own = connection.connection.driver_connection
-            raise BusyError(f"{error}{own.lock_hint}" if isinstance(own, Connection) else str(error)) from None
+            hint = own.lock_hint if isinstance(own, Connection) else ""
+            raise BusyError(f"{error}{hint}") from None
         connection.commit()
         try:
             with database.transaction() as cursor:

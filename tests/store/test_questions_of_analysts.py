@@ -141,9 +141,7 @@ def test_excerpts(corpus: Deduplicator) -> None:
     assert "sentences" in {row["rule"] for row in rows}
     found = {frozenset((row["source_id"], row["other_source_id"])) for row in rows}
     similar = [row for row in corpus.matches() if row["relation"] == "similar"]
-    assert found == {
-        frozenset((row["a"], row["b"])) for row in similar if (row["containment"] or 0) >= 0.7
-    }
+    assert found == {frozenset((row["a"], row["b"])) for row in similar if (row["containment"] or 0) >= 0.7}
 
 
 def test_duplicates_that_only_the_signature_found(corpus: Deduplicator) -> None:

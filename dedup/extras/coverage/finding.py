@@ -66,7 +66,7 @@ class AskedText:
     id: int | None = None  # None for a text that is not stored
     known_at: datetime | None = None
     story: int | None = None  # id of the original
-    scope: str | None = None  # articles of other scopes are not found; any scope for a text that is not stored
+    scope: str | None = None  # only articles of this scope are found; of any scope for a text
 
 
 @dataclass(frozen=True, slots=True)

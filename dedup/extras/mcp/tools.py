@@ -70,8 +70,8 @@ class Tools:
         """Return the verdict that a text would get: new, a copy and of which article, or similar.
 
         The text is not stored. Give the whole text. `published_at`: ISO 8601; without it, the text counts as
-        the newest. `language`: an ISO 639 code. `scope`: only articles of this scope are compared; without it,
-        only articles that have none.
+        the newest. `language`: an ISO 639 code. `scope`: only articles of this scope are compared;
+        without it, only articles that have none.
         """
         if len(text) > ASKED_CHARACTERS:
             raise InputError(f"the text has {len(text):,} characters; the limit is {ASKED_CHARACTERS:,}")
