@@ -159,6 +159,13 @@ class Connection(psycopg.Connection[Any]):
         except Exception:
             self.pgconn.finish()
 
+    @property
+    def lock_hint(self) -> str:
+        """Return the words that tell where a lock of a session may come from behind a pooler, else ""."""
+        # In transaction mode the session that holds the lock stays in the pooler when its client has gone.
+        words = "; or a pooler in transaction mode keeps that lock: connect directly to the server"
+        return words if self.pooled else ""
+
     def alive(self) -> bool:
         """Return whether the connection works; ask the server only after FRESH_SECONDS without use."""
         if self.closed:

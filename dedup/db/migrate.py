@@ -10,8 +10,9 @@ from psycopg import errors as pg
 from psycopg import sql
 from sqlalchemy import text
 
-from dedup.base.errors import RightsError, SchemaError
+from dedup.base.errors import BusyError, RightsError, SchemaError
 from dedup.base.schema import migration_lock
+from dedup.db.connection import Connection
 from dedup.db.database import Database, one_row, translate_errors
 from dedup.db.rendering import render_text
 from dedup.db.revision import current, folder, refuse_unknown
@@ -28,7 +29,13 @@ def upgrade(database: Database) -> tuple[str | None, str | None]:
     config = configuration()
     engine, lock = database.engine(database.schema), migration_lock(database.schema)
     with translate_errors(database.location), engine.connect() as connection:
-        connection.execute(text(f"SELECT pg_advisory_lock({lock})"))
+        try:
+            with translate_errors(database.location):
+                connection.execute(text(f"SELECT pg_advisory_lock({lock})"))
+        except BusyError as error:
+            own = connection.connection.driver_connection
+            hint = own.lock_hint if isinstance(own, Connection) else ""
+            raise BusyError(f"{error}{hint}") from None
         connection.commit()
         try:
             with database.transaction() as cursor:

@@ -155,7 +155,8 @@ def change_index(database: Database, *, wanted: bool, progress: Progress | None 
         # Do not wait for the lock: a waiting session has a snapshot, for which the index build would wait.
         row = cursor.execute("SELECT pg_try_advisory_lock(%s)", [migration_lock(f"{database.schema} words")])
         if row.fetchone() != (True,):
-            raise BusyError(f"{database.location}: another `init` is making or dropping the index of words")
+            words = f"another `init` is making or dropping the index of words{connection.lock_hint}"
+            raise BusyError(f"{database.location}: {words}")
         present = index_is_complete(cursor)
         if present is wanted or (present is None and not wanted):
             return False

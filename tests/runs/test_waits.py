@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 
 import psycopg
 import pytest
@@ -22,11 +23,14 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from dedup import Deduplicator
 from dedup.base import config
 from dedup.base.errors import BusyError, CollisionError, DatabaseError, InputError, UnreachableError
+from dedup.base.schema import migration_lock
 from dedup.base.timeouts import LONGEST, Timeouts, milliseconds
 from dedup.db import connection as connection_module
+from dedup.db.connection import Connection
 from dedup.db.database import Database, retry
 from dedup.settling.backfill import backfill, store_deferred
 from dedup.store import opening
+from dedup.store.word_index import change_index
 from tests.conftest import Server
 from tests.corpora import (
     answer,
@@ -350,6 +354,28 @@ def pooler(server: Server) -> Iterator[str]:
     with pooled(url) as address:
         yield address
     server.drop("dedup_pooler")
+
+
+@pytest.mark.parametrize("pooler", [False, True])
+def test_init_tells_that_a_pooler_may_keep_its_lock(
+    database: Database, monkeypatch: pytest.MonkeyPatch, pooler: bool
+) -> None:
+    connect = Database._connect
+
+    def lent(self: Database, schema: str | None = None) -> Connection:
+        connection = connect(self, schema)
+        connection.pooled = pooler
+        return connection
+
+    monkeypatch.setattr(Database, "_connect", lent)
+    hasty = Database(database.url, Timeouts(lock=0.1))
+    with psycopg.connect(database.url, autocommit=True) as other:
+        for name in (hasty.schema, f"{hasty.schema} words"):
+            other.execute("SELECT pg_advisory_lock(%s)", [migration_lock(name)])
+        for init in (opening.initialize, partial(change_index, wanted=True)):
+            with pytest.raises(BusyError) as error:
+                init(hasty)
+            assert ("a pooler in transaction mode keeps that lock" in str(error.value)) == pooler
 
 
 def test_behind_a_pooler_in_transaction_mode(pooler: str) -> None:

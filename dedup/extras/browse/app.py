@@ -159,7 +159,7 @@ class Site:
 
     async def _new(self, request: Request) -> Response:
         # POST is used although nothing changes: a text is too long and too private for an address.
-        visitor, given = await self._form(request, ("text", "title"))
+        visitor, given = await self._form(request, ("text", "title", "scope"))
         body = await self._handling.run(lambda: self._rendered(new(self._dd, given), "/new", visitor, ""))
         return self._html(body, visitor)
 

@@ -13,7 +13,7 @@ from dedup.base.errors import InputError, NotFoundError
 Fields = Mapping[str, str]  # All query fields that a page knows; "" for a field that is not in the query
 
 # Fields that are not stripped, because a source_id or the name of an outlet may begin or end with a space.
-EXACT = frozenset(("id", "a", "b", "publication", "copier", "original", "after"))
+EXACT = frozenset(("id", "a", "b", "publication", "copier", "original", "scope", "after"))
 
 
 @dataclass(frozen=True, slots=True)

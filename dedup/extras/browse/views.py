@@ -171,6 +171,7 @@ SEARCHED = (
     "last",
     "url",
     "id",
+    "scope",
 )
 
 
@@ -207,7 +208,8 @@ def found_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Page:
     if given["dated"] not in DATED:
         raise InputError("the field `dated` must be yes or no")
     return dd.browsing.search(
-        **chosen(given, "words", "publication", "family", "language", "credit", "status", "url", "after"),
+        **chosen(given, "words", "publication", "family", "language", "credit", "status", "url", "scope"),
+        after=given["after"] or None,
         dated=DATED[given["dated"]],
         first=day_of(given["first"]),
         last=day_of(given["last"]),
@@ -228,18 +230,20 @@ ANSWERS = {
 def new(dd: Deduplicator, given: Fields) -> View:
     """Make the page that asks for a text or, if a text is given, tells whether the text is new."""
     if not given:
-        return View("new.html.j2", {"verdict": None, "answer": "", "text": "", "title": "", "headings": {}})
-    text, title = given["text"], given["title"]
+        blank = dict.fromkeys(("answer", "text", "title", "scope"), "")
+        return View("new.html.j2", {"verdict": None, "headings": {}, **blank})
+    text, title, scope = given["text"], given["title"], given["scope"]
     if not text.strip():
         raise InputError("there is no text: paste one")
-    verdict = dd.lookup(Article(source_id="pasted text", text=text, title=title) if title else text)
+    verdict = dd.lookup(Article("pasted text", text, title=title or None, scope=scope or None))
     answer = ANSWERS.get(verdict.status, f"The text cannot be compared: {verdict.reason}")
     headings: dict[str, str] = {}  # source_id -> heading, of matches that are still stored
     for match in verdict.matches:
         page = dd.browsing.search(source_id=match.id)
         if page.found:
             headings[match.id] = heading(page.found[0].article)
-    values = {"verdict": verdict, "answer": answer, "text": text, "title": title, "headings": headings}
+    values = {"verdict": verdict, "answer": answer, "text": text, "title": title}
+    values |= {"scope": scope, "headings": headings}
     return View("new.html.j2", values)
 
 

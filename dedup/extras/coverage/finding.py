@@ -67,6 +67,7 @@ class AskedText:
     id: int | None = None  # None for a text that is not stored
     known_at: datetime | None = None
     story: int | None = None  # id of the original
+    scope: str | None = None  # only articles of this scope are found; of any scope for a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +97,9 @@ def asked_article(cursor: Cursor, source_id: str) -> AskedText:
     row = cursor.execute(_sql("asked"), {"source_id": source_id}).fetchone()
     if row is None:
         raise NotFoundError.of(source_id)
-    id, title, text, html, known_at, story = row
+    id, title, text, html, known_at, story, scope = row
     read = extract_text(text or "", html)[:TEXT_CHARACTERS]
-    return AskedText(words_of(title, read), f"{title or ''}\n{read}", id, known_at, story)
+    return AskedText(words_of(title, read), f"{title or ''}\n{read}", id, known_at, story, scope)
 
 
 def asked_text(text: str) -> AskedText:
@@ -128,6 +129,7 @@ def find(
     values = {
         **{"words": " ".join(chosen), "weights": [wanted[word] * rarity.of[word] for word in chosen]},
         **{"without": bigints(left_out), "each": EACH, "most": CANDIDATES, "since": None, "until": None},
+        **{"stored": asked.id is not None, "scope": asked.scope},
     }
     query = "w.query"
     if window is not None:

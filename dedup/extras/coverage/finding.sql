@@ -1,8 +1,8 @@
 -- Articles found by the words that they share with a text. All statements read views that an analyst may read.
 
 -- name: asked
--- Return an article with its text, its time if known, and the original of its story.
-SELECT a.id, a.title, t.text, t.html, a.known_at, coalesce(a.duplicate_of, a.id)
+-- Return an article with its text, its time if known, the original of its story, and its scope.
+SELECT a.id, a.title, t.text, t.html, a.known_at, coalesce(a.duplicate_of, a.id), a.scope
 FROM dedup.marked_article a
 CROSS JOIN LATERAL (SELECT text, html FROM dedup.article_text WHERE article_id = a.id OFFSET 0) AS t
 WHERE a.source_id = %(source_id)s
@@ -25,7 +25,7 @@ FROM (
 ) AS w
 CROSS JOIN LATERAL (
     SELECT a.id FROM dedup.marked_article a
-    WHERE ${indexed} @@ ${query}
+    WHERE ${indexed} @@ ${query} AND (NOT %(stored)s OR a.scope IS NOT DISTINCT FROM %(scope)s)
       AND (%(since)s::timestamptz IS NULL
            OR (coalesce(a.published_at, a.added_at) >= %(since)s AND coalesce(a.published_at, a.added_at) < %(until)s))
     LIMIT %(each)s

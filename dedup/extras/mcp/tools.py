@@ -65,11 +65,13 @@ class Tools:
         publication: str | None = None,
         published_at: str | None = None,
         language: str | None = None,
+        scope: str | None = None,
     ) -> dict[str, Any]:
         """Return the verdict that a text would get: new, a copy and of which article, or similar.
 
         The text is not stored. Give the whole text. `published_at`: ISO 8601; without it, the text counts as
-        the newest. `language`: an ISO 639 code.
+        the newest. `language`: an ISO 639 code. `scope`: only articles of this scope are compared;
+        without it, only articles that have none.
         """
         if len(text) > ASKED_CHARACTERS:
             raise InputError(f"the text has {len(text):,} characters; the limit is {ASKED_CHARACTERS:,}")
@@ -80,6 +82,7 @@ class Tools:
             publication=publication,
             published_at=parse_time(published_at, "published_at"),
             language=language,
+            scope=scope,
         )
         told = self._dd.lookup(asked).as_dict() | {"id": None}
         named = [match["id"] for match in (*told["matches"], *told["copies"])]
@@ -132,7 +135,7 @@ class Tools:
         told = found.as_dict()
         if not self._texts:
             for one in (one for origin in told["origins"] for one in origin["articles"]):
-                del one["shared"]["quotes"]
+                del one["shared"]
         sure = "copies and similar articles are as sure as marks; articles with other words are a guess"
         return answer(told, [one.id for one in found.articles], sure)
 

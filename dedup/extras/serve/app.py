@@ -26,6 +26,7 @@ from dedup.extras.serve.body import (
     MissingExtraError,
     RefusedError,
     article_of,
+    ids_of,
     read_article,
     text_of,
     value_of,
@@ -40,6 +41,7 @@ from dedup.files.record import Flaw
 
 HEALTH_SECONDS = 1.0  # Minimum time between two checks of the database; in between, the last result is used
 ROUTES = PATHS | {METRICS}  # /openapi.json does not describe /metrics, whose answer is no JSON
+_TRUTH = {"true": True, "1": True, "false": False, "0": False}
 _Found = TypeVar("_Found")
 
 
@@ -138,9 +140,17 @@ class Service:
         }
 
     async def origins(self, _request: Request, limit: int, **given: str) -> dict[str, Any]:
+        return await self._handling.run(lambda: self._origins(None, limit, given))
+
+    async def origins_of_ids(self, request: Request, limit: int, **given: str) -> dict[str, Any]:
+        async with self._handling.body(request, JSON) as body:
+            return await self._handling.run(lambda: self._origins(ids_of(body.content), limit, given))
+
+    def _origins(self, ids: list[Any] | None, limit: int, given: dict[str, str]) -> dict[str, Any]:
+        if ids is not None and len(ids) > self._limits.ids:
+            raise ProblemError(413, f"the body has {len(ids):,} ids, the limit is {self._limits.ids:,}")
         only: dict[str, Any] = {name: value or None for name, value in given.items()}
-        found = await self._handling.run(lambda: self._dd.origins(**only, limit=limit))
-        return found.as_dict()
+        return self._dd.origins(ids, **only, limit=limit).as_dict()
 
     async def explain(
         self, _request: Request, source_id: str, other_source_id: str, *, text: bool
@@ -278,7 +288,7 @@ class Probe(Generic[_Found]):
 
 def _query(request: Request, endpoint: Endpoint) -> dict[str, Any]:
     """Return the parameters of a request; raise ProblemError if one is missing, unknown or invalid."""
-    known = {parameter["name"]: parameter for parameter in endpoint.parameters}
+    known = {given["name"]: given for given in endpoint.parameters if given["in"] == "query"}
     given = fields_of(request.scope["query_string"], known, "the query")
     found: dict[str, Any] = {}
     for name, parameter in known.items():
@@ -293,9 +303,9 @@ def _query(request: Request, endpoint: Endpoint) -> dict[str, Any]:
 
 def _parsed(name: str, kind: str, value: str) -> str | bool | int:
     if kind == "boolean":
-        if value not in ("true", "false"):
+        if value not in _TRUTH:
             raise ProblemError(400, f"{name} must be true or false")
-        return value == "true"
+        return _TRUTH[value]
     if kind == "integer":
         if not (value.isascii() and value.isdecimal() and len(value) <= 9):
             raise ProblemError(400, f"{name} must be a whole number from 0 to 999,999,999")

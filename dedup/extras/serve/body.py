@@ -63,6 +63,15 @@ def text_of(body: bytes) -> str:
     return text
 
 
+def ids_of(body: bytes) -> list[Any]:
+    """Return the ids in a JSON object; raise RefusedError without a list of ids."""
+    content = value_of(body, "body")
+    ids = content.get("source_ids") if isinstance(content, dict) else None
+    if not isinstance(ids, list):
+        raise RefusedError("the body must be a JSON object with a list of `source_ids`")
+    return ids
+
+
 def article_of(content: Any, what: str) -> tuple[Article, Sequence[Flaw]]:
     """Return the same as `read_article`, but from a parsed value."""
     if not isinstance(content, dict):

@@ -33,6 +33,7 @@ class Limits:
     work_seconds: float = 20.0  # maximum time to answer a received request, with the wait for a thread
     batch_articles: int = 1_000  # maximum number of articles in a batch
     batch_seconds: float = 10.0  # a batch stops after this time; the answer says how many articles are left
+    ids: int = 10_000  # maximum number of ids in a body
     changes: int = 10_000  # maximum number of changes in an answer; about 2 MB
     streams: int = 32  # maximum number of streams of changes; each asks the database once a second
 

@@ -34,7 +34,7 @@ def children(document: FeedDocument, now: datetime | None = None) -> list[str]:
     if any(news for news, _, _ in found):
         found = [one for one in found if one[0]]
     recent = sorted((one for one in found if one[1] >= since), key=lambda one: one[1], reverse=True)
-    return list(dict.fromkeys(urldefrag(address)[0] for _, _, address in recent))[:MAX_CHILDREN]
+    return list(dict.fromkeys(urldefrag(address)[0] for _, _, address in recent))
 
 
 def articles(document: FeedDocument) -> Iterator[dict[str, str]]:

@@ -301,7 +301,11 @@ class _Watcher:
                 raise InputError(f"{feed.address} is an index of sitemaps within another index: not read")
             with _blame_feed(feed):
                 children = sitemaps.children(document)
-            for address in children:
+            if left := len(children[sitemaps.MAX_CHILDREN :]):
+                words = "%s: %d of its %d recent sitemaps are not read; name them as feeds of their own"
+                extra = {"event": "left", "feed": feed.address}
+                log.warning(words, feed.address, left, len(children), extra=extra)
+            for address in children[: sitemaps.MAX_CHILDREN]:
                 if address != feed.address:
                     self._poll(replace(feed, address=address))
             # No ETag is stored, so each poll reads the index: its sitemaps may change while it does not.

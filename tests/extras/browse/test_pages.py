@@ -373,6 +373,25 @@ def test_is_this_new(reading: Browser) -> None:
     assert reading.send(form, "/new", text=" ", title="").status == 400
 
 
+def test_equal_articles_of_two_scopes_are_two_stories(opening: Opening, corpus_url: str) -> None:
+    body = text(window(0, 8))
+    fill(corpus_url, [Article(name, body, f"Of {name}", scope=name) for name in ("ann", "bob")])
+    browser = opening(corpus_url)
+    article = Document(browser.page("/article", id="ann"))
+    assert "unique" in article.words.lower()
+    found = words_on(browser.page(next(link for link in article.links if link.startswith("/search?scope="))))
+    assert "Of ann" in found
+    assert "Of bob" not in found
+    assert "Not compared" in words_on(browser.page("/compare", a="ann", b="bob"))
+    assert "Of bob" not in words_on(browser.page("/story", id="ann"))
+    form = browser.page("/new")
+    said = words_of(browser.send(form, "/new", text=body, title="", scope="ann"))
+    assert "No: it is a copy" in said
+    assert "Of ann" in said
+    assert "Yes: no stored article" in words_of(browser.send(form, "/new", text=body, title="", scope="eve"))
+    assert "Yes: no stored article" in words_of(browser.send(form, "/new", text=body, title="", scope=""))
+
+
 @pytest.mark.parametrize(
     ("path", "query", "status", "words"),
     [

@@ -225,3 +225,13 @@ def test_every_page_with_a_list_has_tables_and_the_page_names_their_columns() ->
         for table in of
     }
     assert shown == expected
+
+
+def test_the_page_names_all_addresses_and_their_parameters(reading: Browser) -> None:
+    told = (Path(__file__).parents[3] / "docs" / "browse.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(/\w*)` \| (none|[*`].*?) \| [^`|]+ \|$", told, re.MULTILINE)
+    assert {path: tuple(re.findall(r"`(\w+)`", fields)) for path, fields in rows} == {
+        place.path: place.fields for place in PLACES
+    }
+    for path, fields in rows:
+        assert (reading.get(path).status == 200) == ("**" not in fields), path

@@ -18,7 +18,7 @@ from dedup.extras.coverage.shared import Mentions
 from dedup.store.word_counts import WordCounts
 from tests.cli.conftest import Dedup
 from tests.db.test_roles import Names, granted, names, url_of
-from tests.extras.coverage.conftest import REWRITTEN, STORM, Filled
+from tests.extras.coverage.conftest import REWRITTEN, STORM, TRAMS, Filled
 
 pytestmark = pytest.mark.long("dedup", "migrations")
 
@@ -39,6 +39,26 @@ def test_a_rewritten_text_has_its_original_first(newsroom: Deduplicator) -> None
 def test_an_article_is_not_made_of_its_later_copies(newsroom: Deduplicator) -> None:
     assert "copy" not in {one.id for one in newsroom.sources("storm", limit=40)}
     assert "storm" in {one.id for one in newsroom.sources("copy", limit=40)}
+
+
+def test_of_an_article_only_its_scope_is_searched(filled: Filled) -> None:
+    dd = filled(
+        [
+            *TRAMS,
+            *(
+                Article(f"{name} {scope}", text, published_at=f"2026-03-1{day}T06:00Z", scope=scope)
+                for scope in ("ann", "bob", None)
+                for day, (name, text) in enumerate((("storm", STORM), ("rewrite", REWRITTEN)))
+            ),
+        ]
+    )
+    for scope in ("ann", "bob", "None"):
+        assert [one.id for one in dd.coverage(f"storm {scope}").articles] == [f"rewrite {scope}"]
+        assert dd.sources(f"rewrite {scope}")[0].id == f"storm {scope}"
+        others = {one.id for one in dd.sources(f"rewrite {scope}", limit=40)}
+        assert {one for one in others if not one.startswith("tram")} == {f"storm {scope}"}
+    found = {one.id for one in dd.sources(text=REWRITTEN, limit=40)}
+    assert found >= {f"storm {scope}" for scope in ("ann", "bob", "None")}, "a text has no scope"
 
 
 def test_undated_copies_may_be_sources(filled: Filled) -> None:

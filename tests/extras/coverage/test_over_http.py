@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dedup import Deduplicator
+from dedup.extras.serve.limits import Limits
 from dedup.operation import Operation
 from tests.extras.browse.conftest import Document, Opening, opening
 from tests.extras.coverage.conftest import REWRITTEN
@@ -32,6 +35,23 @@ def test_answers_over_http_are_those_of_the_library(newsroom: Deduplicator, serv
     assert [one["source_id"] for origin in everywhere["origins"] for one in origin["articles"]] == [
         "last year"
     ]
+
+
+def test_origins_of_ids_are_those_of_the_library(newsroom: Deduplicator, serving: Serving) -> None:
+    door = serving(replace(Limits(), ids=600))
+    ids = [mark["id"] for mark in newsroom.marks()]
+    told = door.ask("POST", "/v1/origins", {"source_ids": ids}, limit="2").json
+    assert told == newsroom.origins(ids, limit=2).as_dict()
+    assert told["articles"] == len(ids) > 2
+    named = door.ask("POST", "/v1/origins", {"source_ids": ids}, publication="Blog").json
+    assert 0 < named["articles"] == newsroom.origins(ids, publication="Blog").articles < len(ids)
+    assert door.ask("POST", "/v1/origins", {"source_ids": []}).json["articles"] == 0
+    assert door.ask("POST", "/v1/origins", {"source_ids": ["storm"] * 600}).json["articles"] == 1
+    is_problem(door.ask("POST", "/v1/origins", {"source_ids": ["storm"] * 601}), 413, "600")
+    is_problem(door.ask("POST", "/v1/origins", {"source_ids": ["storm", "missing"]}), 404, "missing")
+    is_problem(door.ask("POST", "/v1/origins", {"source_ids": ids}, words="storm"), 400, "words")
+    for body in ({}, ["storm"], {"source_ids": "storm"}, {"source_ids": [5]}, {"source_ids": ["\0"]}, b"{"):
+        is_problem(door.ask("POST", "/v1/origins", body), 400)
 
 
 def test_without_texts_no_word_of_a_text_is_sent(newsroom: Deduplicator, serving: Serving) -> None:

@@ -187,6 +187,20 @@ def test_texts_are_in_answers_only_where_the_operator_lets_them(dd: Deduplicator
     assert (
         "text" not in called(make_server(dd, limits, texts=False), "article", id="storm")["answer"]["article"]
     )
+    for texts in (True, False):
+        answer = called(make_server(dd, limits, texts=texts), "coverage", id="storm")["answer"]
+        articles = [one for origin in answer["origins"] for one in origin["articles"]]
+        assert articles
+        assert all(("shared" in one) == texts for one in articles)
+
+
+def test_a_text_is_compared_within_the_scope_that_is_named(dd: Deduplicator) -> None:
+    tools = make_server(dd, Limits(), texts=False)
+    dd.submit(Article("of ann", STORM, scope="ann"))
+    of_ann = called(tools, "lookup", text=STORM, scope="ann")["answer"]
+    assert of_ann["duplicate_of"] == "of ann"
+    assert called(tools, "lookup", text=STORM)["answer"]["duplicate_of"] == "storm"
+    assert called(tools, "lookup", text=STORM, scope="eve")["answer"]["status"] == "unique"
 
 
 def test_an_answer_is_bounded_however_long_the_articles_are(dd: Deduplicator) -> None:

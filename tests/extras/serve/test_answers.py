@@ -32,6 +32,21 @@ def renamed(value: Any) -> Any:
     return [renamed(item) for item in value] if isinstance(value, list) else value
 
 
+def test_equal_articles_of_two_scopes_are_two_stories(door: Door) -> None:
+    for scope in ("ann", "bob"):
+        assert door.submit({**FIRST, "source_id": scope, "scope": scope}).json["status"] == "unique"
+    copy = {**COPY, "scope": "ann"}
+    looked = door.ask("POST", "/v1/articles", copy, store="false").json
+    assert (looked["status"], looked["duplicate_of"]) == ("duplicate", "ann")
+    assert door.ask("POST", "/v1/articles", COPY, store="false").json["status"] == "unique"
+    assert door.submit(copy).json["duplicate_of"] == "ann"
+    story = door.ask("GET", "/v1/story", source_id="ann").json
+    assert [one["source_id"] for one in story["copies"]] == ["copy"]
+    assert door.ask("GET", "/v1/articles", source_id="copy").json["article"]["scope"] == "ann"
+    explained = door.ask("GET", "/v1/explanation", source_id="ann", other_source_id="bob").json
+    assert explained["decision"] == "not compared: they have different scopes"
+
+
 STRANGE = [
     "https://news.example/2026/03/a?b=c&d=e#f",
     "a/../../etc/passwd",

@@ -113,6 +113,7 @@ GOOD: list[tuple[str, str, Any, dict[str, str]]] = [
     ("GET", "/v1/coverage", None, {"source_id": "a", "text": "true"}),
     ("POST", "/v1/coverage", {"text": HARBOUR}, {"limit": "1"}),
     ("GET", "/v1/origins", None, {"first": "2026-03-11", "last": "2026-03-12"}),
+    ("POST", "/v1/origins", {"source_ids": ["a", "b"]}, {"first": "2026-03-11", "limit": "1"}),
     ("GET", "/v1/explanation", None, {"source_id": "a", "other_source_id": "b"}),
     ("GET", "/v1/explanation", None, {"source_id": "a", "other_source_id": "b", "text": "true"}),
     ("GET", "/v1/explanation", None, {"source_id": "a", "other_source_id": "d"}),
@@ -217,13 +218,15 @@ def test_generators_of_clients_can_make_every_operation() -> None:
         for status, answer in operation["responses"].items():
             said = resolved(answer["$ref"]) if "$ref" in answer else answer
             kind = "application/json" if status == "200" else "application/problem+json"
-            assert list(said["content"]) == [kind], (where, status)
+            # A generator takes the first media type that it knows.
+            streamed = ["text/event-stream"] if (where, status) == ("GET /v1/changes", "200") else []
+            assert list(said["content"]) == [kind, *streamed], (where, status)
             assert said["content"][kind]["schema"]["$ref"].startswith("#/components/schemas/"), (
                 where,
                 status,
             )
         for parameter in operation["parameters"]:
-            assert parameter["in"] == "query"
+            assert parameter["in"] == ("header" if parameter["name"] == "Last-Event-ID" else "query")
             assert parameter["schema"]["type"] in ("string", "boolean", "integer")
     for name, schema in document()["components"]["schemas"].items():
         assert re.fullmatch("[A-Z][A-Za-z]*", name)

@@ -125,8 +125,10 @@ def test_an_event_has_the_mark_and_its_cursor(door: Door, database: Database) ->
         events = client.take(2)
     assert [event.data for event in events] == listed["changes"]
     assert events[-1].id == listed["cursor"]
-    with stream(door, path=f"/v1/changes?stream=true&since={events[0].id}") as client:
-        assert client.take(1) == events[1:]
+    for asked in ("stream", "stream=true", "stream=1"):
+        with stream(door, path=f"/v1/changes?{asked}&since={events[0].id}") as client:
+            assert client.take(1) == events[1:]
+    assert door.ask("GET", "/v1/changes", stream="0").json == listed
     with stream(door, events[0].id, path=f"/v1/changes?since={events[1].id}") as client:
         assert client.take(1) == events[1:], "Last-Event-ID has priority over `since`"
 

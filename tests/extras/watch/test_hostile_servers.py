@@ -359,7 +359,9 @@ def test_an_index_that_leads_to_indexes_is_read_once(news: Site, poll: Watch) ->
     assert report.polls == 1
 
 
-def test_an_index_leads_to_so_many_sitemaps_and_no_more(news: Site, poll: Watch, database: Database) -> None:
+def test_an_index_leads_to_so_many_sitemaps_and_no_more(
+    news: Site, poll: Watch, caplog: pytest.LogCaptureFixture
+) -> None:
     names = [f"/{number}.xml" for number in range(50)]
     long = f"{news.address}/{'long' * 1_000}.xml"
     escape = f"{news.address}/news\x9b31m.xml"
@@ -368,6 +370,7 @@ def test_an_index_leads_to_so_many_sitemaps_and_no_more(news: Site, poll: Watch,
         news.put(name, index(top))
     poll(top, fetch=True)
     assert len(news.asked) == 1 + MAX_CHILDREN
+    assert f"{50 - MAX_CHILDREN} of its 50 recent sitemaps are not read" in caplog.text
 
 
 def test_a_sitemap_of_many_pages_is_read_over_several_polls(

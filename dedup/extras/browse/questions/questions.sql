@@ -464,7 +464,7 @@ ORDER BY pinned_at DESC, source_id DESC, other_source_id DESC LIMIT %(limit)s
 -- name: scanned
 -- Read the newest articles of a range, or of an outlet in a range.
 SELECT coalesce(published_at, added_at) AS at, a.id, publication, language, published_at, added_at, status,
-       duplicate_of
+       duplicate_of, scope
 FROM dedup.article a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s

@@ -135,6 +135,7 @@ def search(
     last: date | None = None,
     url: str | None = None,
     source_id: str | None = None,
+    scope: str | None = None,
     after: str | None = None,
     rows: int | None = None,
 ) -> Page:
@@ -145,12 +146,12 @@ def search(
     up to this many articles, without snippets and counts. Raises InputError without word index or for a wrong
     `after`.
     """
-    for name, value in (("words", words), ("url", url), ("source_id", source_id)):
+    for name, value in (("words", words), ("url", url), ("source_id", source_id), ("scope", scope)):
         checks.optional(checks.text, name, value)
     if words is not None and len(words) > WORDS_CHARACTERS:
         raise InputError(f"search for at most {WORDS_CHARACTERS:,} characters")
     only, (since, end) = Only(publication, language, credit, family), range_of_days(first, last)
-    named = {"status": status, "url": url, "source_id": source_id}
+    named = {"status": status, "url": url, "source_id": source_id, "scope": scope}
     given = {name: value for name, value in named.items() if value is not None} | only.given
     size, counting = rows_of(rows, SEARCH_PAGE), rows is None and after is None
     until: Position = (1, end, 0)
