@@ -19,6 +19,7 @@ from dedup.base.times import Time
 from dedup.base.verdict import Representative, StatusName
 from dedup.db import revision
 from dedup.runs import monitoring, runs
+from dedup.runs.monitoring import Vitals
 from dedup.runs.runs import PastRun
 from dedup.store import overview
 
@@ -306,7 +307,13 @@ class Questions(OpenCorpus):
             names = (checks.text("source_id", name) for name in (a, b))
             return comparison.explain(cursor, rulebooks.load_rulebook(cursor), *names)
 
-    vitals = transacted(monitoring.load_vitals)
+    def vitals(self, lately: float = 86_400.0) -> Vitals:
+        """Return the state of the corpus for a monitor.
+
+        `lately`: maximum age in seconds of failures in `failed_lately`. Raises MissingRightError: the role
+        may not read the state; the message names the grant that helps.
+        """
+        return monitoring.read_vitals(self._database, lately)
 
     def runs(self, limit: int = 20) -> list[PastRun]:
         """Return the last runs, the latest first."""

@@ -44,8 +44,6 @@ SizesOption = Annotated[bool, Option("--sizes", help="Show bytes of each table, 
 
 COUNTS = ("settled", "fingerprinted", "failed")
 
-NOT_WELL = 1  # Exit code if the database does not answer `metrics`
-
 CHECK_SECONDS = 10.0  # Maximum wait of a check for the database; monitors end a check after 30 to 60 seconds
 
 
@@ -247,8 +245,8 @@ def metrics(
 ) -> None:
     """Print metrics for Prometheus, or write a file of metrics for the node exporter.
 
-    The command needs the extra `metrics`. If the database does not answer, the exit code is 1, and
-    `dedup_up 0` is the only metric.
+    The command needs the extra `metrics`. If the database does not answer, or refuses a right, the message
+    says so, the exit code is 1, and `dedup_up 0` is the only metric.
 
     **Example**
 
@@ -264,6 +262,5 @@ def metrics(
             sys.stdout.write(found.text())
     finally:
         found.close()
-    if not found.up:
-        output.say("the database did not answer: `dedup status` says why")
-        raise typer.Exit(NOT_WELL)
+    if found.problem:
+        raise found.problem

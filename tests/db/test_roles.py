@@ -478,7 +478,6 @@ def refused(role: str) -> list[list[str]]:
         ["db", "url"],
         *([["settings"]] if role == "scraper" else []),
         *([["sync"]] if role == "reader" else []),  # without an attached table it writes nothing
-        *([["metrics"]] if role not in ("worker", "reader") else []),  # tells that it cannot look
     ]
     return [command for command in EVERY if command not in without]
 
