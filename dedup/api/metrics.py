@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, generate_latest, start_http_ser
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from dedup.api import server
 from dedup.base.errors import DatabaseError
 from dedup.base.logs import OutageLog
 from dedup.base.schema import chosen
@@ -85,6 +86,10 @@ class Metrics(Collector):
             # Each scrape has its own thread: two scrapes must not both open the database.
             with self._lock:
                 if self._database is None:
+                    # A monitor must not start a server, nor make a corpus.
+                    if self._url is None:
+                        server.require_data(start=False)
+                        server.require_schema(self._schema, exact=True)
                     self._database = opening.connect(self._url, schema=self._schema)
             found, self.problem = read_vitals(self._database, seconds=ANSWER_SECONDS), None
         except DatabaseError as error:

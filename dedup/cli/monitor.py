@@ -149,7 +149,7 @@ def _say_reasons(words: str, counts: dict[str, int], everything: bool) -> None:
 def run_check(max_age: str, max_wait: str | None, fail_on: list[str] | None, json: bool) -> None:
     seconds, wait = seconds_of(max_age), seconds_of(max_wait) if max_wait is not None else None
     chosen = None if fail_on is None else dict(map(_threshold, fail_on))
-    with corpus(config.timeouts().at_most(CHECK_SECONDS)) as dd:
+    with corpus(config.timeouts().at_most(CHECK_SECONDS), start=False) as dd:
         found = dd.vitals(lately=seconds)
     figures = found.figures(seconds, wait, chosen)
     # `sorted` is stable: of figures with the same state, the most urgent comes first.

@@ -50,7 +50,7 @@ def db_url() -> None:
 
 @db_app.command("start")
 def db_start() -> None:
-    """Start the embedded server; every command that needs the server also starts it."""
+    """Start the embedded server, as other commands do that need it, except `status --check` and `metrics`."""
     dedup.server.start()
     state = dedup.server.status()
     output.say(f"PostgreSQL {state.version} is running, with its data in {state.data}")

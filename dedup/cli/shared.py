@@ -75,9 +75,19 @@ def needs(what: str, extra: str, packages: Sequence[str]) -> None:
 
 
 @contextmanager
-def corpus(timeouts: dedup.Timeouts | None = None) -> Iterator[dedup.Deduplicator]:
-    """Open the corpus; print a message if that starts the embedded server."""
+def corpus(
+    timeouts: dedup.Timeouts | None = None, *, make: bool = False, start: bool = True
+) -> Iterator[dedup.Deduplicator]:
+    """Open the corpus; print a message if that starts the embedded server.
+
+    `make`: make a missing corpus on the embedded server; commands that only read must not. `start`: false:
+    neither start that server nor upgrade its schema, for monitors.
+    """
+    if not make:
+        dedup.server.require_data(start=start)
     say_if_started()
+    if not make:
+        dedup.server.require_schema(exact=not start)
     with dedup.Deduplicator(timeouts=timeouts) as found:
         yield found
 
