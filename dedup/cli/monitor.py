@@ -218,7 +218,8 @@ def runs(
 ) -> None:
     """List the last runs: backfills, imports, and the working periods of workers.
 
-    The last 1,000 runs are kept. In SQL, the view `dedup.run_history` shows the same.
+    The last 1,000 runs are kept. The outcome `lost` means that the process ended without notice; the next run
+    takes over. In SQL, the view `dedup.run_history` shows the same, with `running` for `lost`.
     """
     with corpus() as dd:
         found = dd.runs(limit)
