@@ -95,13 +95,14 @@ def corpus(
 def agree(what: str, *, yes: bool) -> None:
     """Print a change that cannot be undone and, unless `yes` is true, ask for consent.
 
-    Raises InputError: there is no terminal for the question. Raises typer.Abort: the answer is no.
+    Raises InputError: there is no terminal for the question. Raises typer.Exit: the answer is no.
     """
     if not yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InputError(f"{what}; this cannot be undone: add --yes to confirm")
     output.say(what)
-    if not yes:
-        typer.confirm("this cannot be undone; continue?", abort=True, err=True)
+    if not yes and not typer.confirm("this cannot be undone; continue?", err=True):
+        output.say("nothing was changed")
+        raise typer.Exit(1)
 
 
 def say_if_started() -> None:
