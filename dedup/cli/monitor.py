@@ -34,7 +34,10 @@ FailOnOption = Annotated[
     ),
 ]
 MaxAgeOption = Annotated[
-    str, Option("--max-age", metavar="TIME", help="With `--check`: maximum time since all was settled.")
+    str | None,
+    Option(
+        "--max-age", metavar="TIME", help="With `--check`: maximum time since all was settled; default 26h."
+    ),
 ]
 MaxWaitOption = Annotated[
     str | None,
@@ -44,13 +47,15 @@ SizesOption = Annotated[bool, Option("--sizes", help="Show bytes of each table, 
 
 COUNTS = ("settled", "fingerprinted", "failed")
 
+MAX_AGE = "26h"  # Default of `--max-age`: a night's run, and two hours
+
 CHECK_SECONDS = 10.0  # Maximum wait of a check for the database; monitors end a check after 30 to 60 seconds
 
 
 def status(
     everything: Annotated[bool, Option("--all", help="Show all figures and reasons.")] = False,
     check: CheckOption = False,
-    max_age: MaxAgeOption = "26h",
+    max_age: MaxAgeOption = None,
     max_wait: MaxWaitOption = None,
     fail_on: FailOnOption = None,
     sizes: SizesOption = False,
@@ -74,10 +79,11 @@ def status(
     `stale=:5000`: WARNING above the first threshold, CRITICAL above the second. docs/worker.md lists them.
     """
     if check:
-        run_check(max_age, max_wait, fail_on, json)
+        run_check(MAX_AGE if max_age is None else max_age, max_wait, fail_on, json)
         return
-    if fail_on is not None:
-        raise InputError("--fail-on chooses what --check alarms about: add --check")
+    for option, given in (("--fail-on", fail_on), ("--max-age", max_age), ("--max-wait", max_wait)):
+        if given is not None:
+            raise InputError(f"{option} says what --check alarms about: add --check")
     with corpus() as dd:
         location, found = dd.location, dd.status()
     if json:
@@ -183,7 +189,12 @@ def _threshold(given: str) -> tuple[str, alarms.Thresholds | None]:
     form = r"\d{1,6}[smhd]" if timed else r"\d{1,12}"
     if re.fullmatch(rf"(?=.)({form})?(:{form})?", limits):
         number = seconds_of if timed else int
-        return name, alarms.Thresholds(*(number(one) if one else None for one in (warning, critical)))
+        found = alarms.Thresholds(*(number(one) if one else None for one in (warning, critical)))
+        if warning and critical and number(critical) < number(warning):
+            raise InputError(
+                f"--fail-on {given!r}: CRITICAL, the second threshold, is below the first, WARNING"
+            )
+        return name, found
     example = "15m:2h" if timed else "100:1000"
     raise InputError(f"--fail-on {given!r}: write {name}={example}, or only one of the two thresholds")
 

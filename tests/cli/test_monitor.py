@@ -385,12 +385,30 @@ def test_only_chosen_figures_alarm_above_their_thresholds(
 
 @pytest.mark.parametrize(
     "given",
-    ["no_such_figure", "pending=", "pending=a", "pending=1:2:3", "pending=-1", "pending=15m", "waiting=15"],
+    [
+        "no_such_figure",
+        "pending=",
+        "pending=a",
+        "pending=1:2:3",
+        "pending=-1",
+        "pending=15m",
+        "waiting=15",
+        "pending=5:1",
+        "waiting=2h:15m",
+    ],
 )
 def test_a_threshold_that_is_none(dedup: Dedup, given: str) -> None:
     found = dedup("status", "--check", f"--fail-on={given}")
     assert found.code == 3
     assert found.out.startswith("DEDUP UNKNOWN - --fail-on")
+
+
+@pytest.mark.parametrize("given", ["--fail-on=pending=5:5", "--max-age=2h", "--max-wait=2h"])
+def test_a_threshold_without_a_check_is_refused(dedup: Dedup, given: str) -> None:
+    found = dedup("status", given)
+    assert found.code == 2
+    assert "add --check" in found.err
+    assert dedup("status", "--check", given).code < 3
 
 
 def test_wrong_usage_and_a_refused_login_are_unknown(
