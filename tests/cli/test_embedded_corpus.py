@@ -70,3 +70,8 @@ def test_with_data_a_monitor_starts_nothing_and_no_schema_is_made(dedup: Dedup, 
         assert found.code == code(command)
         assert "is not running: `dedup db start` starts it" in found.out + found.err
     assert not embedded.status().running
+
+
+def test_the_state_of_the_server_is_an_answer_on_stdout(dedup: Dedup, home: Path) -> None:
+    found = dedup("db", "status")
+    assert (found.code, found.out, found.err) == (0, "not running; no data yet\n", "")

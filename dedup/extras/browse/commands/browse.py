@@ -19,6 +19,7 @@ from dedup.extras.serve.commands.serve import (
     LogRequestsOption,
     PortOption,
     RateOption,
+    announce,
     started,
     token_from,
     token_option,
@@ -73,9 +74,10 @@ def browse(
         limits = Limits(body_bytes=3 * longest, rate=rate)
         visitors = Visitors(token, None if token is not None else LOOPBACK_NAMES | {host.lower()})
         app = make_app(dd, limits, visitors, editing=edit, log_requests=log_requests)
-        output.say(
+        announce(
             f"pages of {dd.location}, {'with judging' if edit else 'read-only'},"
-            f" at {' and '.join(addresses)}; SIGTERM or Ctrl-C ends the server"
+            f" at {' and '.join(addresses)}; SIGTERM or Ctrl-C ends the server",
+            log_format,
         )
         if open_it:
             webbrowser.open(addresses[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from collections.abc import Iterator
@@ -95,7 +96,7 @@ def serve(
         dd, longest, stop = stack.enter_context(started(log_format, log_level, make=True))
         limits = Limits(body_bytes=max_body or longest, rate=rate)
         app = make_app(dd, limits, access, texts=texts, log_requests=log_requests)
-        output.say(f"serving {dd.location} at {places}; SIGTERM or Ctrl-C ends it")
+        announce(f"serving {dd.location} at {places}; SIGTERM or Ctrl-C ends it", log_format)
         server.serve(app, sockets, stop.is_set)
 
 
@@ -133,7 +134,15 @@ def started(
     ):
         notifier.say(f"serving {found.location}")
         yield found, longest, notifier
-        output.say("stopped as asked")
+        announce("stopped as asked", log_format)
+
+
+def announce(words: str, log_format: LogFormat) -> None:
+    """Say words on stderr; if the log is JSON, as an event of the log, because programs read every line."""
+    if log_format == "json":
+        logging.getLogger("dedup.serve").info(words)
+    else:
+        output.say(words)
 
 
 @contextmanager
