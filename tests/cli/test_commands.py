@@ -283,6 +283,8 @@ def test_a_setting_taken_back_before_the_backfill_changes_nothing(dedup: Dedup, 
     dedup("settings", "set", "bands=8")
     assert "16 → 8" in dedup("settings").out
     assert dedup("settings", "reset", "bands").err == "settings changed\n"
+    unknown = dedup("settings", "reset", "min_words")
+    assert (unknown.code, unknown.err) == (2, "dedup: unknown setting 'min_words'; see `dedup settings`\n")
     assert dedup("backfill", "--workers", "0").err == "everything was settled already\n"
 
 

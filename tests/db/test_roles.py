@@ -589,6 +589,16 @@ def test_a_refusal_names_who_may_and_the_grant_that_gives_it(
         cursor.execute("DELETE FROM dedup.agency WHERE name = 'Wire'")
 
 
+def test_only_the_owner_resets_settings(settled: Database, granted: Names, run: Run) -> None:
+    with Deduplicator(settled.url) as dd:
+        dd.settings.change({"common_stories": 9})
+    exit_code, _, err = run("settings", "reset", "common_stories", role=granted["worker"])
+    assert exit_code == 1
+    assert "only the owner of the corpus may: connect as" in err
+    with Deduplicator(settled.url) as dd:
+        assert dd.settings.wanted().common_stories == 9
+
+
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("kind", "command"), [("worker", "retry"), ("reader", "status"), ("scraper", "check")]
