@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -25,6 +26,7 @@ from dedup.cli.signals import stopping as stopping
 
 JsonOption = Annotated[bool, Option("--json", help="Print JSON for machines.")]
 YesOption = Annotated[bool, Option("--yes", help="Do not ask, even if the change cannot be undone.")]
+ForceOption = Annotated[bool, Option("--force", help="Replace an existing file.")]
 FirstArgument = Annotated[str, Argument(metavar="A", help="Your id of one article.")]
 SecondArgument = Annotated[str, Argument(metavar="B", help="Your id of the other article.")]
 MapOption = Annotated[
@@ -125,6 +127,12 @@ def field_map(pairs: list[str] | None) -> dict[str, str]:
     from dedup.files.reading import parse_field_map
 
     return parse_field_map(pairs or ())
+
+
+def refuse_existing(file: Path, *, force: bool) -> None:
+    """Raise InputError if a file to be written exists, unless `force` is true."""
+    if file.exists() and not force:
+        raise InputError(f"{file} exists; give another name, or --force to replace it")
 
 
 def names(given: list[str] | None) -> list[str] | None:
