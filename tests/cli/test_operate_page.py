@@ -100,7 +100,7 @@ def test_the_table_of_rights_names_every_command() -> None:
     missing = []
     for task, kinds in MAY.items():
         plain = task.rpartition(" ")[0] if task.split()[-1].isupper() or " -" in task else task
-        least = [kind for kind in kinds if not implied[kind] & {*kinds}]
+        least: list[str] = [kind for kind in kinds if not implied[kind] & {*kinds}]
         for kind in least or ["owner"]:
             if not re.search(rf"`({re.escape(task)}|{re.escape(plain)})`", rows[kind]):
                 missing.append((kind, task))

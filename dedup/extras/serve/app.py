@@ -269,7 +269,8 @@ class Probe(Generic[_Found]):
         """Return the last answer; raise ProblemError unless the database answered as it should."""
         async with self._asking:
             if time.monotonic() - self._at > HEALTH_SECONDS:
-                self._found, failure = None, None
+                failure: DatabaseError | None = None
+                self._found = None
                 try:
                     self._found = await in_thread(self._free, self._ask, self._seconds)
                 except TimeoutError:
