@@ -6,6 +6,7 @@ worker gives the same answer. If the database does not answer, `dedup_up 0` is t
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -14,10 +15,12 @@ from prometheus_client import CollectorRegistry, generate_latest, start_http_ser
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from dedup.api import server
 from dedup.base.errors import DatabaseError
+from dedup.base.logs import OutageLog
 from dedup.base.schema import chosen
 from dedup.db.database import Database
-from dedup.runs.monitoring import SAMPLE, Vitals, load_vitals
+from dedup.runs.monitoring import SAMPLE, Vitals, read_vitals
 from dedup.store import opening
 
 __all__ = ["Metrics"]
@@ -30,12 +33,14 @@ _ESTIMATE = f"counted up to {SAMPLE:,}, above that an estimate by the query plan
 class Metrics(Collector):
     """Metrics of a corpus, whose database is opened at the first scrape.
 
-    `url, schema`: as in `Deduplicator`. `up`: true if the database answered the last scrape. `port`: the
-    port of `serve`.
+    `url, schema`: as in `Deduplicator`. `up`: true if the database answered the last scrape. `problem`: the
+    error of the last scrape, if any. `port`: the port of `serve`, which also logs outages.
     """
 
     def __init__(self, url: str | None = None, *, schema: str | None = None) -> None:
         self.up, self.port = False, 0
+        self.problem: DatabaseError | None = None
+        self._outages = OutageLog(logging.getLogger("dedup.metrics"), "the database", "dedup_up is 0")
         self._url, self._schema = url, chosen(schema)
         self._database: Database | None = None
         self._lock = threading.Lock()
@@ -81,13 +86,17 @@ class Metrics(Collector):
             # Each scrape has its own thread: two scrapes must not both open the database.
             with self._lock:
                 if self._database is None:
+                    # A monitor must not start a server, nor make a corpus.
+                    if self._url is None:
+                        server.require_data(start=False)
+                        server.require_schema(self._schema, exact=True)
                     self._database = opening.connect(self._url, schema=self._schema)
-            with self._database.transaction(seconds=ANSWER_SECONDS) as cursor:
-                found = load_vitals(cursor)
-        except DatabaseError:
-            self.up = False
-            return None
-        self.up = True
+            found, self.problem = read_vitals(self._database, seconds=ANSWER_SECONDS), None
+        except DatabaseError as error:
+            found, self.problem = None, error
+        self.up = found is not None
+        if self.port:
+            self._outages.note(self.problem)
         return found
 
 
@@ -106,14 +115,14 @@ def exposition(families: Iterable[Metric]) -> bytes:
 
 def describe(found: Vitals | None) -> Iterator[Metric]:
     """Yield the metrics of a corpus. `found`: None if the database did not answer."""
-    yield _gauge("dedup_up", "1 if the database answered, else 0.", int(found is not None))
+    yield _gauge("dedup_up", "1 if the database gave these metrics, else 0.", int(found is not None))
     if found is not None:
         yield from _gauges(found)
         yield from _counters(found)
 
 
 def _gauges(found: Vitals) -> Iterable[Metric]:
-    yield _gauge("dedup_articles", "Stored articles, estimated by the query planner.", found.articles)
+    yield _gauge("dedup_articles", f"Stored articles; {_ESTIMATE}.", found.articles)
     yield _gauge(
         "dedup_unsettled_articles",
         f"Articles that wait for their first mark (pending) or a new mark (stale); {_ESTIMATE}.",

@@ -19,6 +19,7 @@ from dedup.base.times import Time
 from dedup.base.verdict import Representative, StatusName
 from dedup.db import revision
 from dedup.runs import monitoring, runs
+from dedup.runs.monitoring import Vitals
 from dedup.runs.runs import PastRun
 from dedup.store import overview
 
@@ -168,39 +169,42 @@ class Questions(OpenCorpus):
         *,
         since: Time = None,
         representative: Representative = "first",
+        replace: bool = False,
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> StoryExport:
-        """Write every article with its story and mark, but without text, into a new file, in one snapshot.
+        """Write every article with its story and mark, but without text, into a file, in one snapshot.
 
         `file`: `NAME.parquet` for one row per article, `NAME.sqlite` for the tables story, article and match.
         `since`: only articles published (if the time is unknown: stored) at this time or later, the stories
         of these articles, and the pairs of these articles with earlier articles. `representative`: as in
-        `stories`, for the table story. Raises InputError: the file exists, cannot be written or has another
-        ending, or pyarrow is missing.
+        `stories`, for the table story. `replace`: replace an existing file. Raises InputError: the file
+        exists (unless `replace`), cannot be written or has another ending, or pyarrow is missing.
         """
         export: Callable[..., StoryExport] = plugins.needed("corpus", "export_stories", extra="frames")
         first = checks.optional(checks.moment, "since", since)
         chosen = checks.representative("representative", representative)
         given = {"since": first, "representative": chosen, "progress": progress, "stop": stop}
-        return export(self._database, Path(file), **given)
+        return export(self._database, Path(file), replace=replace, **given)
 
-    def export_panel(self, file: str | Path) -> ResearchExport:
-        """Write a row per outlet and month of publication into a new file, `NAME.csv` or `NAME.parquet`.
+    def export_panel(self, file: str | Path, *, replace: bool = False) -> ResearchExport:
+        """Write a row per outlet and month of publication into a file, `NAME.csv` or `NAME.parquet`.
 
-        The columns are those of the view `outlet_month`. Raises InputError: the file exists, cannot be
-        written or has another ending, or pyarrow is missing.
+        The columns are those of the view `outlet_month`. `replace`: replace an existing file. Raises
+        InputError: the file exists (unless `replace`), cannot be written or has another ending, or pyarrow is
+        missing.
         """
         export: Callable[..., ResearchExport] = plugins.needed("corpus", "export_panel", extra="coverage")
-        return export(self._database, Path(file))
+        return export(self._database, Path(file), replace=replace)
 
-    def export_network(self, file: str | Path) -> ResearchExport:
-        """Write the outlets, and who reprints whom, into a new file: `NAME.graphml`, `.gexf` or `.csv`.
+    def export_network(self, file: str | Path, *, replace: bool = False) -> ResearchExport:
+        """Write the outlets, and who reprints whom, into a file: `NAME.graphml`, `.gexf` or `.csv`.
 
-        Raises InputError: the file exists, cannot be written or has another ending.
+        `replace`: replace an existing file. Raises InputError: the file exists (unless `replace`), cannot be
+        written or has another ending.
         """
         export: Callable[..., ResearchExport] = plugins.needed("corpus", "export_network", extra="coverage")
-        return export(self._database, Path(file))
+        return export(self._database, Path(file), replace=replace)
 
     def versions(self, source_id: str, *, against: altered.Against = "before") -> altered.StoryVersions:
         """Return the versions of an article's story, with the sentences that each version altered.
@@ -306,7 +310,13 @@ class Questions(OpenCorpus):
             names = (checks.text("source_id", name) for name in (a, b))
             return comparison.explain(cursor, rulebooks.load_rulebook(cursor), *names)
 
-    vitals = transacted(monitoring.load_vitals)
+    def vitals(self, lately: float = 86_400.0) -> Vitals:
+        """Return the state of the corpus for a monitor.
+
+        `lately`: maximum age in seconds of failures in `failed_lately`. Raises MissingRightError: the role
+        may not read the state; the message names the grant that helps.
+        """
+        return monitoring.read_vitals(self._database, lately)
 
     def runs(self, limit: int = 20) -> list[PastRun]:
         """Return the last runs, the latest first."""

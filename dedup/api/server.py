@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dedup.base import config
-from dedup.db.database import conninfo, location, safe_address
+from dedup.base.errors import EmbeddedServerError
+from dedup.db import revision
+from dedup.db.database import Database, conninfo, location, safe_address
 from dedup.db.embedded import ServerStatus, start, status, stop
-from dedup.db.postgres import program
+from dedup.db.postgres import program, require_programs
 from dedup.db.server_upgrade import ServerUpgrade, remove_old, upgrade
 from dedup.store.dumps import dump, restore
 
@@ -17,6 +19,8 @@ __all__ = [
     "dump",
     "other_database",
     "remove_old",
+    "require_data",
+    "require_schema",
     "restore",
     "start",
     "status",
@@ -45,6 +49,42 @@ def address() -> str | None:
 def will_start() -> bool:
     """Return True if a `Deduplicator` without an address would start the server."""
     return not config.address() and not status().running
+
+
+def require_data(*, start: bool = True) -> None:
+    """Raise EmbeddedServerError if the embedded server is used and has no data; start and make nothing.
+
+    `start`: whether the caller may start the server; if not, a stopped server raises the error too.
+    """
+    if config.address():
+        return
+    found = status()
+    if found.version is None:
+        require_programs()
+        raise EmbeddedServerError(
+            f"there is no corpus in {found.data} yet: `dedup load` or `dedup init` makes one"
+        )
+    if not start and not found.running:
+        raise EmbeddedServerError(
+            f"the embedded server in {found.data} is not running: `dedup db start` starts it"
+        )
+
+
+def require_schema(schema: str | None = None, *, exact: bool = False) -> None:
+    """Raise SchemaError if the embedded server, which must have data, has no corpus in the schema.
+
+    `exact`: also raise the error if the corpus needs an upgrade, which a `Deduplicator` would begin.
+    """
+    if config.address():
+        return
+    database = Database(schema=schema)
+    try:
+        with database.transaction() as cursor:
+            found = revision.current(cursor)
+        if found is None or exact:
+            revision.require_head(found, database)
+    finally:
+        database.close()
 
 
 def client() -> list[str]:

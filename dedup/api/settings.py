@@ -17,6 +17,7 @@ from dedup.base.later import Later
 from dedup.base.settings import Settings, masked
 from dedup.base.timeouts import check_seconds
 from dedup.base.words import counted
+from dedup.db import roles
 from dedup.db.database import Cursor, retry
 from dedup.files.record import record_bytes
 from dedup.rules.relation import Relation
@@ -96,8 +97,11 @@ class CorpusSettings(OfCorpus):
 
         `for_good`: accept the losses that `losses` counts. Raises SettingError: a name is unknown, or a value
         is out of range. Raises InputError: data would be lost, and `for_good` is false; nothing was changed.
+        Raises RightsError: the connected role does not own the schema.
         """
         with self._database.transaction(settling=True) as cursor:
+            # A worker has the rights for a reset, because its backfill puts settings in force.
+            roles.require_owner(cursor, self._database.location)
             # A `keep_window` once archived most of a corpus without warning, and a reset could not undo that.
             if not for_good and (lost := _losses(cursor, values)):
                 raise InputError(f"{lost}; to accept that, pass for_good=True to `settings.change`")
@@ -159,7 +163,7 @@ class CorpusSettings(OfCorpus):
 
 def _losses(cursor: Cursor, values: Mapping[str, Any]) -> Losses:
     before = rulebooks.load_wanted(cursor)
-    after = before.with_values({n: getattr(Settings(), n) if v is None else v for n, v in values.items()})
+    after = before.with_values({n: getattr(Settings(), n, v) if v is None else v for n, v in values.items()})
     archived, of = window.count_leaving(cursor, after) if "keep_window" in values else (0, 0)
     replaced, pins_lost = False, 0
     if after.hash_key != before.hash_key:

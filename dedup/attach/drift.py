@@ -79,12 +79,13 @@ def problems_of(cursor: Cursor, attachment: Attachment, found: TableState | None
     """Return the problems of a table, one line each, with the name of the table and the next step."""
     found = found or find(cursor, attachment)
     words = [f"{word}: `dedup remap {attachment.name}`" for word in _changes(cursor, attachment, found)]
-    if found.secured:
-        table = attachment.identifier.as_string(cursor)
-        words.append(
-            f"row security is forced on its owner {found.owner}, and hides rows: run `ALTER TABLE {table}"
-            " NO FORCE ROW LEVEL SECURITY`"
-        )
+    tables: list[tuple[Attachment | Base, TableState | BaseState]] = [(attachment, found)]
+    for table, state in [*tables, *zip(attachment.bases, found.bases, strict=False)]:
+        if state.secured:
+            words.append(
+                f"row security is forced on the owner {state.owner} of {table.shown}, and hides rows: run"
+                f" `ALTER TABLE {table.identifier.as_string(cursor)} NO FORCE ROW LEVEL SECURITY`"
+            )
     return [f"{attachment.shown}: {word}" for word in words]
 
 
@@ -158,8 +159,6 @@ def _base_changes(attachment: Attachment, base: Base, state: BaseState, owner: s
         yield "triggers that note its changes are missing or switched off"
     if state.owner != owner:
         yield f"it belongs to {state.owner} now, and the attached table belongs to {owner}"
-    if state.secured:
-        yield "row security is forced on its owner, and hides rows: switch that off, else"
 
 
 def _view_changes(

@@ -12,7 +12,7 @@ import re
 import stat
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -163,12 +163,8 @@ def _read(path: Path, _version: tuple[int, ...]) -> _File:
         values = _checked(path, tomllib.loads(data.decode()))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not TOML: {error}") from None
-    if mode & stat.S_IROTH and has_password(values.get("database", "")):
-        log.warning(
-            "every user of this machine can read the password in %s: run `chmod o-r %s`, or write the address"
-            " into another file, and name that file as database_file",
-            *(path, path),
-        )
+    instead = ", or write the address into another file, and name that file as database_file"
+    _warn_if_readable(path, mode, values.get("database", ""), instead)
     return _File(path, values)
 
 
@@ -185,11 +181,26 @@ def _read_bytes(path: Path) -> tuple[bytes, int]:
     return data, mode if stat.S_ISREG(mode) else 0
 
 
+def _warn_if_readable(path: Path, mode: int, url: str, instead: str = "") -> None:
+    # Such a file is not refused, because Docker and Kubernetes mount secrets with mode 0444 by default.
+    if mode & stat.S_IROTH and has_password(url):
+        _warn_readable(path, instead)
+
+
+@cache
+def _warn_readable(path: Path, instead: str) -> None:
+    words = "every user of this machine can read the password in %s: run `chmod o-r %s`%s"
+    log.warning(words, path, path, instead)
+
+
 def _read_address(secret: Choice) -> str:
+    path = Path(secret.value)
+    data, mode = _read_bytes(path)
     try:
-        found = _read_bytes(Path(secret.value))[0].decode().strip()
+        found = data.decode().strip()
     except ValueError:
         found = ""
+    _warn_if_readable(path, mode, found)
     # The message does not quote the file, which holds a password.
     if not found or not found.isprintable():
         raise InputError(f"{secret.source} names {secret.value}, which must hold one line: an address")

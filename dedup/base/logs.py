@@ -6,6 +6,7 @@ import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
+from dedup.base.errors import BusyError, CollisionError, DatabaseError, RightsError, UnreachableError
 from dedup.base.printable import as_json, printable
 
 if TYPE_CHECKING:
@@ -51,6 +52,39 @@ def settled(report: BackfillReport, seconds: float | None = None) -> None:
     level = logging.WARNING if report.failed else logging.INFO
     extra = {"event": "settled", **counts, "seconds": took}
     logging.getLogger("dedup.worker").log(level, words, extra=extra)
+
+
+class OutageLog:
+    """Log the beginning and the end of an outage of a database once, and each refused right once.
+
+    `place`: the database in words. `then`: what follows from an outage.
+    """
+
+    def __init__(self, log: logging.Logger, place: str, then: str) -> None:
+        self._log, self._place, self._then = log, place, then
+        self._failing: dict[str, bool] = {}  # who fails, and whether the database is away
+        self._refused: set[str] = set()
+
+    def note(self, error: DatabaseError | None, who: str = "") -> None:
+        """Note that the database answered (None), or its error. `who`: the part that asked."""
+        if isinstance(error, BusyError | CollisionError):
+            return  # a lock held by another transaction is not an outage
+        if isinstance(error, RightsError):
+            # Meanwhile other questions are answered, so neither an outage begins nor one ends.
+            if str(error) not in self._refused:
+                self._refused.add(str(error))
+                self._log.error("%s%s", f"{who}: " if who else "", error)
+            return
+        out = bool(self._failing)
+        if error is not None:
+            self._failing[who] = isinstance(error, UnreachableError)
+            if not out:
+                self._log.error("%s; %s", error, self._then)
+            return
+        # A database that answers anybody is not away. Other errors, such as a full disk, concern only `who`.
+        self._failing = {one: away for one, away in self._failing.items() if one != who and not away}
+        if out and not self._failing:
+            self._log.warning("%s answers again", self._place)
 
 
 class _Formatter(logging.Formatter):

@@ -99,7 +99,7 @@ def attach(
         dedup attach cms.posts_read --id id --text body --watch id=posts.id,posts.outlet_id=outlets.id
     """
     columns = _columns(text, title, url, publication, language, published, byline, within)
-    with corpus() as dd:
+    with corpus(make=True) as dd:
         done = dd.attachments.attach(
             table,
             keys=keys,

@@ -81,7 +81,7 @@ def agencies(
             json=json,
         )
         return
-    with corpus() as dd:
+    with corpus(make=True) as dd:
         if remove:
             dd.credits.remove(name)
         else:
@@ -116,7 +116,7 @@ def corrections(
         rows = ((one.phrase, one.articles) for one in found)
         output.listed(found, "phrases of corrections", ("phrase", "articles"), rows, ("articles",), json=json)
         return
-    with corpus() as dd:
+    with corpus(make=True) as dd:
         if remove:
             dd.corrections.remove(phrase)
         else:

@@ -10,7 +10,7 @@ from dedup.cli.shared import corpus
 
 
 def main() -> int:
-    with corpus() as dd:
+    with corpus(make=True) as dd:
         marks: dict[str, tuple[str, str | None]] = {
             row["id"]: (row["status"], row["duplicate_of"]) for row in dd.marks()
         }

@@ -175,7 +175,7 @@ def _load(
 ) -> list[dedup.LoadReport]:
     reports: list[dedup.LoadReport] = []
     try:
-        with shared.corpus() as dd, shared.stopping() as stop, progress_bar("bytes") as bar:
+        with shared.corpus(make=True) as dd, shared.stopping() as stop, progress_bar("bytes") as bar:
             for file in files:
                 report = dedup.LoadReport()
                 reports.append(report)

@@ -34,7 +34,10 @@ FailOnOption = Annotated[
     ),
 ]
 MaxAgeOption = Annotated[
-    str, Option("--max-age", metavar="TIME", help="With `--check`: maximum time since all was settled.")
+    str | None,
+    Option(
+        "--max-age", metavar="TIME", help="With `--check`: maximum time since all was settled; default 26h."
+    ),
 ]
 MaxWaitOption = Annotated[
     str | None,
@@ -44,7 +47,7 @@ SizesOption = Annotated[bool, Option("--sizes", help="Show bytes of each table, 
 
 COUNTS = ("settled", "fingerprinted", "failed")
 
-NOT_WELL = 1  # Exit code if the database does not answer `metrics`
+MAX_AGE = "26h"  # Default of `--max-age`: a night's run, and two hours
 
 CHECK_SECONDS = 10.0  # Maximum wait of a check for the database; monitors end a check after 30 to 60 seconds
 
@@ -52,7 +55,7 @@ CHECK_SECONDS = 10.0  # Maximum wait of a check for the database; monitors end a
 def status(
     everything: Annotated[bool, Option("--all", help="Show all figures and reasons.")] = False,
     check: CheckOption = False,
-    max_age: MaxAgeOption = "26h",
+    max_age: MaxAgeOption = None,
     max_wait: MaxWaitOption = None,
     fail_on: FailOnOption = None,
     sizes: SizesOption = False,
@@ -76,10 +79,11 @@ def status(
     `stale=:5000`: WARNING above the first threshold, CRITICAL above the second. docs/worker.md lists them.
     """
     if check:
-        run_check(max_age, max_wait, fail_on, json)
+        run_check(MAX_AGE if max_age is None else max_age, max_wait, fail_on, json)
         return
-    if fail_on is not None:
-        raise InputError("--fail-on chooses what --check alarms about: add --check")
+    for option, given in (("--fail-on", fail_on), ("--max-age", max_age), ("--max-wait", max_wait)):
+        if given is not None:
+            raise InputError(f"{option} says what --check alarms about: add --check")
     with corpus() as dd:
         location, found = dd.location, dd.status()
     if json:
@@ -151,7 +155,7 @@ def _say_reasons(words: str, counts: dict[str, int], everything: bool) -> None:
 def run_check(max_age: str, max_wait: str | None, fail_on: list[str] | None, json: bool) -> None:
     seconds, wait = seconds_of(max_age), seconds_of(max_wait) if max_wait is not None else None
     chosen = None if fail_on is None else dict(map(_threshold, fail_on))
-    with corpus(config.timeouts().at_most(CHECK_SECONDS)) as dd:
+    with corpus(config.timeouts().at_most(CHECK_SECONDS), start=False) as dd:
         found = dd.vitals(lately=seconds)
     figures = found.figures(seconds, wait, chosen)
     # `sorted` is stable: of figures with the same state, the most urgent comes first.
@@ -185,7 +189,12 @@ def _threshold(given: str) -> tuple[str, alarms.Thresholds | None]:
     form = r"\d{1,6}[smhd]" if timed else r"\d{1,12}"
     if re.fullmatch(rf"(?=.)({form})?(:{form})?", limits):
         number = seconds_of if timed else int
-        return name, alarms.Thresholds(*(number(one) if one else None for one in (warning, critical)))
+        found = alarms.Thresholds(*(number(one) if one else None for one in (warning, critical)))
+        if warning and critical and number(critical) < number(warning):
+            raise InputError(
+                f"--fail-on {given!r}: CRITICAL, the second threshold, is below the first, WARNING"
+            )
+        return name, found
     example = "15m:2h" if timed else "100:1000"
     raise InputError(f"--fail-on {given!r}: write {name}={example}, or only one of the two thresholds")
 
@@ -220,7 +229,8 @@ def runs(
 ) -> None:
     """List the last runs: backfills, imports, and the working periods of workers.
 
-    The last 1,000 runs are kept. In SQL, the view `dedup.run_history` shows the same.
+    The last 1,000 runs are kept. The outcome `lost` means that the process ended without notice; the next run
+    takes over. In SQL, the view `dedup.run_history` shows the same, with `running` for `lost`.
     """
     with corpus() as dd:
         found = dd.runs(limit)
@@ -247,8 +257,8 @@ def metrics(
 ) -> None:
     """Print metrics for Prometheus, or write a file of metrics for the node exporter.
 
-    The command needs the extra `metrics`. If the database does not answer, the exit code is 1, and
-    `dedup_up 0` is the only metric.
+    The command needs the extra `metrics`. If the database does not answer, or refuses a right, the message
+    says so, the exit code is 1, and `dedup_up 0` is the only metric.
 
     **Example**
 
@@ -264,6 +274,5 @@ def metrics(
             sys.stdout.write(found.text())
     finally:
         found.close()
-    if not found.up:
-        output.say("the database did not answer: `dedup status` says why")
-        raise typer.Exit(NOT_WELL)
+    if found.problem:
+        raise found.problem

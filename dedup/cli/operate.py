@@ -184,7 +184,11 @@ def grant(
     output.say(f"{roles} {'no more rights' if revoke else 'exactly these rights'} in the schema")
 
 
-def uninstall(yes: shared.YesOption = False, json: shared.JsonOption = False) -> None:
+def uninstall(
+    yes: shared.YesOption = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show what would be removed; remove nothing.")] = False,
+    json: shared.JsonOption = False,
+) -> None:
     """Remove the schema with all articles, marks, pins and judgements; nothing else in the database changes.
 
     The command shows what it will remove, and asks; without a terminal it needs `--yes`. Only a backup can
@@ -200,10 +204,16 @@ def uninstall(yes: shared.YesOption = False, json: shared.JsonOption = False) ->
         if found.attached:
             output.say(f"{', '.join(found.attached)}: will be detached; the rows of these tables stay")
         holds = f"with {', '.join(listed) or 'nothing in it'} ({size})"
-        shared.agree(f"{owner.location}: the schema {owner.schema} {holds} will be removed", yes=yes)
-        owner.uninstall()
+        what = f"{owner.location}: the schema {owner.schema} {holds}"
+        if not dry_run:
+            shared.agree(f"{what} will be removed", yes=yes)
+            owner.uninstall()
     if json:
         output.write_json(found.as_dict())
+    elif dry_run:
+        output.say(f"{what} would be removed")
+        for name in found.outside:
+            output.say(f"{name} depends on the schema: drop it first, or nothing is removed")
     else:
         output.say("removed")
 

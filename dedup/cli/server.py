@@ -50,7 +50,7 @@ def db_url() -> None:
 
 @db_app.command("start")
 def db_start() -> None:
-    """Start the embedded server; every command that needs the server also starts it."""
+    """Start the embedded server, as other commands do that need it, except `status --check` and `metrics`."""
     dedup.server.start()
     state = dedup.server.status()
     output.say(f"PostgreSQL {state.version} is running, with its data in {state.data}")
@@ -68,10 +68,11 @@ def db_status(json: JsonOption = False) -> None:
     state = dedup.server.status()
     if json:
         output.write_json({**asdict(state), "data": str(state.data)})
-    elif state.running:
-        output.say(f"running: PostgreSQL {state.version}, process {state.pid}, data in {state.data}")
-    else:
-        output.say(f"not running; data in {state.data}" if state.version else "not running; no data yet")
+        return
+    words = f"not running; data in {state.data}" if state.version else "not running; no data yet"
+    if state.running:
+        words = f"running: PostgreSQL {state.version}, process {state.pid}, data in {state.data}"
+    output.write_text(output.printable(words))
 
 
 def _source() -> str:
@@ -132,8 +133,9 @@ def dump(file: Annotated[Path, Argument(metavar="FILE", help="New file; it must 
 def restore(file: Annotated[Path, Argument(metavar="FILE", help="File that `dump` wrote.")]) -> None:
     """Restore a corpus from a file into an embedded server without articles, and verify it.
 
-    No data are overwritten. If marks differ from the rules, the next backfill corrects them. If the file
-    cannot be used, nothing is changed, and the exit code is 1.
+    No data are overwritten. If marks differ from the rules, the next backfill corrects them. If the file is
+    no dump of a corpus, or the server has articles, the exit code is 2; if pg_restore fails, 1. Then nothing
+    is changed.
     """
     _only_embedded("pg_restore")
     say_if_started()

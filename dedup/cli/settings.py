@@ -185,7 +185,7 @@ def settings_reset(
 
 
 def _change(values: dict[str, Any], *, yes: bool) -> None:
-    with corpus() as dd:
+    with corpus(make=True) as dd:
         if lost := dd.settings.losses(values):
             shared.agree(str(lost), yes=yes)
         dd.settings.change(values, for_good=True)
@@ -232,7 +232,7 @@ def train_sentences(
         opened = (read_articles(file, fields=mapping, format=format_, lose_dates=True) for file in files)
         # All files are opened before the corpus, because a mistyped name must not start a server.
         readers = [stack.enter_context(reader) for reader in opened]
-        dd = stack.enter_context(corpus())
+        dd = stack.enter_context(corpus(make=True))
         bar = stack.enter_context(progress_bar("bytes"))
         trained = dd.settings.train_sentences(code, texts())
     output.say(

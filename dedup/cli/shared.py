@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -25,6 +26,7 @@ from dedup.cli.signals import stopping as stopping
 
 JsonOption = Annotated[bool, Option("--json", help="Print JSON for machines.")]
 YesOption = Annotated[bool, Option("--yes", help="Do not ask, even if the change cannot be undone.")]
+ForceOption = Annotated[bool, Option("--force", help="Replace an existing file.")]
 FirstArgument = Annotated[str, Argument(metavar="A", help="Your id of one article.")]
 SecondArgument = Annotated[str, Argument(metavar="B", help="Your id of the other article.")]
 MapOption = Annotated[
@@ -75,9 +77,19 @@ def needs(what: str, extra: str, packages: Sequence[str]) -> None:
 
 
 @contextmanager
-def corpus(timeouts: dedup.Timeouts | None = None) -> Iterator[dedup.Deduplicator]:
-    """Open the corpus; print a message if that starts the embedded server."""
+def corpus(
+    timeouts: dedup.Timeouts | None = None, *, make: bool = False, start: bool = True
+) -> Iterator[dedup.Deduplicator]:
+    """Open the corpus; print a message if that starts the embedded server.
+
+    `make`: make a missing corpus on the embedded server; commands that only read must not. `start`: false:
+    neither start that server nor upgrade its schema, for monitors.
+    """
+    if not make:
+        dedup.server.require_data(start=start)
     say_if_started()
+    if not make:
+        dedup.server.require_schema(exact=not start)
     with dedup.Deduplicator(timeouts=timeouts) as found:
         yield found
 
@@ -85,13 +97,14 @@ def corpus(timeouts: dedup.Timeouts | None = None) -> Iterator[dedup.Deduplicato
 def agree(what: str, *, yes: bool) -> None:
     """Print a change that cannot be undone and, unless `yes` is true, ask for consent.
 
-    Raises InputError: there is no terminal for the question. Raises typer.Abort: the answer is no.
+    Raises InputError: there is no terminal for the question. Raises typer.Exit: the answer is no.
     """
     if not yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InputError(f"{what}; this cannot be undone: add --yes to confirm")
     output.say(what)
-    if not yes:
-        typer.confirm("this cannot be undone; continue?", abort=True, err=True)
+    if not yes and not typer.confirm("this cannot be undone; continue?", err=True):
+        output.say("nothing was changed")
+        raise typer.Exit(1)
 
 
 def say_if_started() -> None:
@@ -114,6 +127,12 @@ def field_map(pairs: list[str] | None) -> dict[str, str]:
     from dedup.files.reading import parse_field_map
 
     return parse_field_map(pairs or ())
+
+
+def refuse_existing(file: Path, *, force: bool) -> None:
+    """Raise InputError if a file to be written exists, unless `force` is true."""
+    if file.exists() and not force:
+        raise InputError(f"{file} exists; give another name, or --force to replace it")
 
 
 def names(given: list[str] | None) -> list[str] | None:

@@ -70,7 +70,7 @@ def worker(
 
 
 def _settle_once(workers: int | None, stop: Callable[[], bool]) -> None:
-    with corpus() as dd:
+    with corpus(make=True) as dd:
         report = dd.backfill(workers=workers, stop=stop)
     if report.taken_over:
         log.warning("took over from a run that is gone: %s", report.taken_over)

@@ -58,7 +58,7 @@ def backfill(
             tried = dd.dry_run(memory=None if memory is None else memory * 1_000_000, progress=bar)
         show_dry_run(tried, json, "dedup backfill")
         return
-    with shared.corpus() as dd, shared.stopping() as stop, progress_bar() as bar:
+    with shared.corpus(make=True) as dd, shared.stopping() as stop, progress_bar() as bar:
         if dd.settings.adoption():
             output.say(f"the settings or the version of dedup changed: {shared.previewed(dd.preview())}")
         report = dd.backfill(
@@ -219,7 +219,7 @@ def check(
         stop = stack.enter_context(shared.stopping())
         # The file is tried before the corpus is opened, because a mistyped name must not start a server.
         try_out(file, reading, every_line=True)
-        dd = stack.enter_context(shared.corpus())
+        dd = stack.enter_context(shared.corpus(make=True))
         bound = dd.settings.max_record_bytes()
         reader = stack.enter_context(ArticleReader(file, reading, bound, every_line=True))
         repairs: list[Repair] = []

@@ -13,9 +13,11 @@ from datetime import UTC, datetime
 
 from dedup.attach import drift
 from dedup.base.answer import Answer
+from dedup.base.errors import MissingRightError
+from dedup.base.schema import program
 from dedup.base.words import counted
-from dedup.db import objects
-from dedup.db.database import Cursor, one_row, prefer_indexes
+from dedup.db import objects, roles
+from dedup.db.database import Cursor, Database, one_row, prefer_indexes
 from dedup.db.statements import Statements
 from dedup.runs import alarms, runs
 from dedup.runs.alarms import Figure, Thresholds
@@ -32,7 +34,7 @@ class Vitals(Answer):
 
     Attributes:
         at: the time of the server.
-        articles: number of articles, as the planner estimates.
+        articles: number of articles; an estimate above 10,000.
         pending: articles without a mark.
         stale: articles whose mark must be settled again.
         estimated: true if `pending` and `stale` are estimates, because there are more than 10,000.
@@ -101,6 +103,22 @@ class Vitals(Answer):
         """Return the problems in words; the arguments are as in `figures`."""
         alarming = [figure for figure in self.figures(seconds, wait) if figure.state]
         return [problem for figure in alarming for problem in figure.problems]
+
+
+def read_vitals(database: Database, lately: float = 86_400.0, seconds: float | None = None) -> Vitals:
+    """Return `load_vitals` in a new transaction. `seconds`: timeout of each lock and statement.
+
+    Raises MissingRightError: the role lacks a right; the message names the kinds of role that have it.
+    """
+    try:
+        with database.transaction(seconds=seconds) as cursor:
+            return load_vitals(cursor, lately)
+    except MissingRightError:
+        with database.transaction(seconds=seconds) as cursor:
+            words = roles.advice(cursor, "dedup metrics", ("reader", "worker"), program(database.schema))
+        if not words:
+            raise
+        raise MissingRightError(f"{database.location}: {words}") from None
 
 
 def load_vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:

@@ -9,7 +9,7 @@ A worker that waits updates its own row; while it settles, the row of its run sh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -173,8 +173,14 @@ def load_totals(cursor: Cursor) -> dict[tuple[str, str], float]:
 
 
 def load_history(cursor: Cursor, limit: int) -> list[PastRun]:
+    """Return the newest runs; a run that ended without notice has the outcome "lost" (if visible)."""
     rows: list[Any] = cursor.execute(_sql("history"), {"limit": limit}).fetchall()
-    return [PastRun(*row) for row in rows]
+    found = [PastRun(*row) for row in rows]
+    # An analyst reads the view of runs, but not the sessions in the table.
+    if any(run.outcome == "running" for run in found) and one_row(cursor, _sql("may_see_sessions"))[0]:
+        lost = {row[0] for row in cursor.execute(_sql("lost"), _LEASE).fetchall()}
+        found = [replace(run, outcome="lost") if run.id in lost else run for run in found]
+    return found
 
 
 def find_session(cursor: Cursor) -> Session:

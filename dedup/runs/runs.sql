@@ -6,6 +6,10 @@
     SELECT FROM pg_stat_activity s
     WHERE s.pid = r.backend_pid AND (s.backend_start IS NULL OR s.backend_start = r.backend_start)))
 
+-- name: run_gone
+-- True if the run `r` is gone: its heartbeat is older than the lease, or its session ended.
+(r.heartbeat_at < clock_timestamp() - make_interval(secs => %(lease)s) OR NOT ${run_served})
+
 -- name: worker_served
 -- True if the session of the worker `w` still exists or is unknown.
 (w.backend_pid IS NULL OR EXISTS (
@@ -58,7 +62,7 @@ INSERT INTO dedup.worker (host, process_id) VALUES (%(host)s, %(process_id)s) RE
 SELECT id, host, process_id, started_at, stage, done, total,
        extract(epoch FROM clock_timestamp() - heartbeat_at)::double precision,
        extract(epoch FROM clock_timestamp() - progress_at)::double precision,
-       heartbeat_at < clock_timestamp() - make_interval(secs => %(lease)s) OR NOT ${run_served}, what
+       ${run_gone}, what
 FROM dedup.run r WHERE what = ANY (%(kinds)s) AND ended_at IS NULL
 
 -- name: delete_gone_workers
@@ -88,6 +92,14 @@ SELECT FROM dedup.run WHERE id = %(run)s
 SELECT id, what, host, started_at, ended_at, seconds, outcome, error,
        fingerprinted, settled, failed, stage_seconds
 FROM dedup.run_history ORDER BY id DESC LIMIT %(limit)s
+
+-- name: lost
+-- Return the runs whose rows have no end, but which are gone.
+SELECT id FROM dedup.run r WHERE ended_at IS NULL AND ${run_gone}
+
+-- name: may_see_sessions
+-- Return whether the role of this session may read the table of runs.
+SELECT has_table_privilege('dedup.run', 'SELECT')
 
 -- name: see_worker
 -- Store that a worker is alive.

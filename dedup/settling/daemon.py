@@ -75,6 +75,7 @@ class Daemon:
         self._pace, self._progress = pace or Pace(), progress or SilentProgress()
         self._listener = Listener(database)
         self._heartbeat: Heartbeat | None = None
+        self._unended: tuple[int, str] | None = None  # id and outcome of a run whose end is not stored yet
         self._worker: int | None = None
         self._session: Session | None = None
         self._words: threading.Thread | None = None
@@ -132,6 +133,7 @@ class Daemon:
     def _settle_waiting(self) -> bool:
         """Settle everything that waits, unless another run is at work. Return True if anything was done: more
         may have arrived, so the next round begins without a pause."""
+        self._store_end()
         with self._database.transaction() as cursor:
             found = waiting.find_waiting(cursor)
         now = time.monotonic()
@@ -242,11 +244,20 @@ class Daemon:
 
     def _end_run(self, outcome: str, *, record: bool = True) -> None:
         heartbeat, self._heartbeat = self._heartbeat, None
+        if heartbeat and record:
+            self._unended = heartbeat.run, outcome
+        with suppress(DatabaseError):  # after an outage the next round stores the end
+            if record:
+                self._store_end()
         if heartbeat:
-            with suppress(DatabaseError):  # the next run notices that this run is dead
-                if record:
-                    heartbeat.end(outcome)
             heartbeat.close()
+
+    def _store_end(self) -> None:
+        """Store the end of the last run, unless it is stored."""
+        if self._unended:
+            with self._database.transaction() as cursor:
+                runs.end(cursor, *self._unended, None)
+            self._unended = None
 
     def _release(self, *, record: bool) -> None:
         """End the run and the worker, and close the connections. `record`: store the ends in the database."""

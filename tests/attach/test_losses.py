@@ -17,6 +17,7 @@ from dedup.base.errors import DatabaseError
 from dedup.base.progress import SilentProgress
 from dedup.db.database import Database
 from dedup.runs import waiting
+from tests.attach import test_bases
 from tests.attach.owners import Owner
 from tests.attached import SCHEMA, attach, news, right
 from tests.cli.conftest import Dedup, dedup
@@ -100,6 +101,21 @@ def test_row_security_that_is_forced_later_is_named_and_deletes_nothing(
     assert dedup("backfill", "--workers", "0").code == 0
     assert set(right(database).status()) == {"news/1", "news/2", "news/3"}
     assert deduplicator(database).attachments.drift() == []
+
+
+def test_row_security_that_is_forced_on_a_base_table_is_named_with_its_step(
+    database: Database, owner: Owner, role: sql.Identifier
+) -> None:
+    owner.execute(sql.SQL("SET ROLE {}").format(role))
+    test_bases.make(owner)
+    test_bases.fill(owner)
+    test_bases.attach_entries(database)
+    settle(database)
+    owner.execute("ALTER TABLE feeds ENABLE ROW LEVEL SECURITY; ALTER TABLE feeds FORCE ROW LEVEL SECURITY")
+    owner.execute("RESET ROLE")
+    (problem,) = deduplicator(database).attachments.drift()
+    step = f'`ALTER TABLE "{SCHEMA}"."feeds" NO FORCE ROW LEVEL SECURITY`'
+    assert problem.endswith(f" of {SCHEMA}.feeds, and hides rows: run {step}")
 
 
 def test_row_security_that_is_forced_while_notes_are_read_deletes_nothing(

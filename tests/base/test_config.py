@@ -246,6 +246,26 @@ def test_a_password_that_every_user_can_read_is_warned_of(
     assert "hunter2" not in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("mode", "url", "warns"), [(0o644, URL, True), (0o640, URL, False), (0o644, "host=db", False)]
+)
+def test_a_secret_that_every_user_can_read_is_warned_of_once(
+    secret: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    mode: int,
+    url: str,
+    warns: bool,
+) -> None:
+    monkeypatch.setenv(config.SECRET_VARIABLE, str(secret))
+    secret.write_text(url)
+    secret.chmod(mode)
+    with caplog.at_level(logging.WARNING, "dedup.config"):
+        assert [config.address(), config.address()] == [config.Choice(url, config.SECRET_VARIABLE)] * 2
+    words = f"every user of this machine can read the password in {secret}: run `chmod o-r {secret}`"
+    assert [record.getMessage() for record in caplog.records] == ([words] if warns else [])
+
+
 def test_a_file_that_every_user_may_change_is_refused(write: Write) -> None:
     write('schema = "wires"').chmod(0o602)
     with pytest.raises(InputError, match=r"every user of this machine may change .* `chmod o-w"):

@@ -13,6 +13,7 @@ import pytest
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION
 from tests.cli.conftest import HARBOUR, MUSEUM, Dedup
+from tests.corpora import article, deduplicator, load, window
 
 _UNIQUE = {"status": "unique", "duplicate_of": None, "score": None, "reason": None, "stale": False}
 _COPY = {"status": "duplicate", "duplicate_of": "first", "score": 1.0, "reason": "content", "stale": False}
@@ -282,6 +283,8 @@ def test_a_setting_taken_back_before_the_backfill_changes_nothing(dedup: Dedup, 
     dedup("settings", "set", "bands=8")
     assert "16 → 8" in dedup("settings").out
     assert dedup("settings", "reset", "bands").err == "settings changed\n"
+    unknown = dedup("settings", "reset", "min_words")
+    assert (unknown.code, unknown.err) == (2, "dedup: unknown setting 'min_words'; see `dedup settings`\n")
     assert dedup("backfill", "--workers", "0").err == "everything was settled already\n"
 
 
@@ -399,3 +402,22 @@ def _versions(database: Database) -> dict[str, int]:
             " JOIN dedup.fingerprint f ON f.article_id = a.id"
         )
         return dict(rows.fetchall())
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("command", [["uninstall"], ["changes", "--stop"]], ids=lambda c: c[0])
+def test_after_the_answer_no_nothing_is_changed(
+    dedup: Dedup, database: Database, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    load(database, article("old", window(0, 6)))
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    found = dedup(*command)
+    assert found.code == 1
+    assert found.err.endswith("nothing was changed\n")
+    assert "interrupted" not in found.err
+    assert deduplicator(database).get("old")

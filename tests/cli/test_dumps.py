@@ -98,7 +98,7 @@ def test_what_was_dumped_comes_back_verified(homes: tuple[Path, Path], run: Run,
     assert marks(second) == marks(first)
     # A restore also replaces an empty corpus, and does not mix an older state with a newer one.
     assert run(second, "uninstall", "--yes").returncode == 0
-    assert run(second, "status").returncode == 0
+    assert run(second, "init").returncode == 0
     assert run(second, "db", "restore", "monday.dump").returncode == 0
     assert marks(second) == marks(first)
 

@@ -19,6 +19,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dedup.api.alarms import FIGURES
 from dedup.api.metrics import Metrics
+from dedup.api.operation import Operation
+from dedup.base.errors import UnreachableError
 from dedup.base.extras import installing
 from dedup.cli import main, monitor
 from dedup.db.database import URL_VARIABLE, Database
@@ -27,6 +29,7 @@ from dedup.store.window import NEVER_COMPARED
 from tests.attached import attach, news, owned
 from tests.cli.conftest import Dedup
 from tests.corpora import article, deduplicator, load, wait_until, window
+from tests.db.test_roles import made_roles, url_of
 
 STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 
@@ -381,12 +384,30 @@ def test_only_chosen_figures_alarm_above_their_thresholds(
 
 @pytest.mark.parametrize(
     "given",
-    ["no_such_figure", "pending=", "pending=a", "pending=1:2:3", "pending=-1", "pending=15m", "waiting=15"],
+    [
+        "no_such_figure",
+        "pending=",
+        "pending=a",
+        "pending=1:2:3",
+        "pending=-1",
+        "pending=15m",
+        "waiting=15",
+        "pending=5:1",
+        "waiting=2h:15m",
+    ],
 )
 def test_a_threshold_that_is_none(dedup: Dedup, given: str) -> None:
     found = dedup("status", "--check", f"--fail-on={given}")
     assert found.code == 3
     assert found.out.startswith("DEDUP UNKNOWN - --fail-on")
+
+
+@pytest.mark.parametrize("given", ["--fail-on=pending=5:5", "--max-age=2h", "--max-wait=2h"])
+def test_a_threshold_without_a_check_is_refused(dedup: Dedup, given: str) -> None:
+    found = dedup("status", given)
+    assert found.code == 2
+    assert "add --check" in found.err
+    assert dedup("status", "--check", given).code < 3
 
 
 def test_wrong_usage_and_a_refused_login_are_unknown(
@@ -506,6 +527,73 @@ def test_metrics_of_a_database_that_is_away(
     found = dedup("metrics")
     assert found.code == 1
     assert samples(found.out) == {("dedup_up",): 0}
+
+
+def test_a_refused_right_is_told_with_the_grant_that_helps(
+    dedup: Dedup,
+    settled: Database,
+    corpus_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with made_roles(corpus_url, ["scraper"]) as names, Operation(corpus_url) as owner:
+        role = names["scraper"]
+        owner.grant(scraper=[role])
+        grant = f"dedup grant --scraper {role} --reader {role}"
+        monkeypatch.setenv(URL_VARIABLE, url_of(corpus_url, role))
+        found = dedup("metrics")
+        assert (found.code, samples(found.out)) == (1, {("dedup_up",): 0})
+        assert grant in found.err
+        assert caplog.messages == []
+        found = dedup("status", "--check")
+        assert (found.code, found.out.startswith("DEDUP UNKNOWN - ")) == (3, True)
+        assert grant in found.out
+        metrics = Metrics()
+        close = metrics.serve(0, "127.0.0.1")
+        try:
+            assert [samples(metrics.text()) for _ in range(2)] == [{("dedup_up",): 0}] * 2
+            assert len(caplog.messages) == 1
+            assert grant in caplog.messages[0]
+            owner.grant(reader=[role])
+            assert samples(metrics.text())["dedup_up",] == 1
+        finally:
+            close()
+
+
+def test_a_scraped_outage_is_logged_when_it_begins_and_when_it_ends(
+    settled: Database, corpus_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    metrics = Metrics(corpus_url)
+    close = metrics.serve(0, "127.0.0.1")
+
+    def fail(_: object) -> Any:
+        raise UnreachableError("it does not answer")
+
+    try:
+        assert metrics.text()
+        with monkeypatch.context() as outage:
+            outage.setattr("dedup.db.database.Pool.borrow", fail)
+            assert [samples(metrics.text())["dedup_up",] for _ in range(3)] == [0, 0, 0]
+        assert [samples(metrics.text())["dedup_up",] for _ in range(3)] == [1, 1, 1]
+    finally:
+        close()
+    assert caplog.messages == ["it does not answer; dedup_up is 0", "the database answers again"]
+
+
+def test_articles_are_told_before_the_planner_knows_them(
+    dedup: Dedup, settled: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with settled.transaction() as cursor:
+        row = cursor.execute(
+            "SELECT reltuples FROM pg_class WHERE oid = 'dedup.article'::regclass"
+        ).fetchone()
+    assert row is not None
+    assert row[0] <= 0
+    assert samples(dedup("metrics").out)["dedup_articles",] == 12
+    monkeypatch.setattr(monitoring, "SAMPLE", 4)
+    assert deduplicator(settled).vitals().articles == 12, "as the ids say"
+    execute(settled, "ANALYZE dedup.article")
+    assert deduplicator(settled).vitals().articles == 12, "as the planner says"
 
 
 def test_without_the_extra_it_is_named(dedup: Dedup, monkeypatch: pytest.MonkeyPatch) -> None:

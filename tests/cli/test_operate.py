@@ -66,6 +66,23 @@ def test_uninstall_says_what_goes_and_needs_a_yes(own: Database, run: Dedup) -> 
     assert installed(own)
 
 
+def test_a_dry_run_of_uninstall_removes_nothing_and_names_what_is_in_the_way(
+    own: Database, run: Dedup
+) -> None:
+    with psycopg.connect(own.url, autocommit=True) as connection:
+        connection.execute("CREATE VIEW public.mine AS SELECT id FROM dedup.article")
+        try:
+            shown = run("uninstall", "--dry-run")
+            assert (shown.code, shown.out) == (0, "")
+            assert "would be removed" in shown.err
+            assert "public.mine depends on the schema" in shown.err
+            found = json.loads(run("uninstall", "--dry-run", "--json").out)
+            assert any("mine" in name for name in found["outside"])
+        finally:
+            connection.execute("DROP VIEW public.mine")
+    assert installed(own)
+
+
 def test_uninstall_leaves_everything_else(own: Database, run: Dedup) -> None:
     with psycopg.connect(own.url) as connection:
         connection.execute("CREATE TABLE public.mine AS SELECT source_id FROM dedup.mark")

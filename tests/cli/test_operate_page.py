@@ -15,7 +15,9 @@ import psycopg
 import pytest
 
 from dedup.api.deduplicator import Deduplicator
+from dedup.cli.rights import MAY
 from dedup.db import embedded, postgres
+from dedup.db.roles import IMPLIED
 from tests.corpora import article, code, window
 
 pytestmark = pytest.mark.timeout(300)
@@ -87,3 +89,18 @@ def test_the_page_shows_what_is_tested() -> None:
     named = ("prune", "backfill", "verify", "grant", "db dump", "db restore", "init --sql", "uninstall")
     for command in named:
         assert f"dedup {command}" in commands
+
+
+def test_the_table_of_rights_names_every_command() -> None:
+    page = PAGES[1]
+    rows = dict(re.findall(r"^\| (owner|worker|scraper|analyst|counter|reader) \| (.*)$", page, re.MULTILINE))
+    # "What a reader may" is in the row of a worker, too.
+    implied = {**IMPLIED, "worker": IMPLIED["worker"] | {"reader"}}
+    missing = []
+    for task, kinds in MAY.items():
+        plain = task.rpartition(" ")[0] if task.split()[-1].isupper() or " -" in task else task
+        least: list[str] = [kind for kind in kinds if not implied[kind] & {*kinds}]
+        for kind in least or ["owner"]:
+            if not re.search(rf"`({re.escape(task)}|{re.escape(plain)})`", rows[kind]):
+                missing.append((kind, task))
+    assert missing == []

@@ -78,6 +78,7 @@ def test_kill_9_and_at_once_the_next_backfill(database: Database, corpus_url: st
             backfilling.process.kill()
             backfilling.process.join()
             started = time.monotonic()
+            wait_until(lambda: outcomes(database)[0] == "lost")
             with Heartbeat_closing(database) as next_one:
                 assert next_one.claim(), "the next run must not wait for a lease"
                 assert next_one.taken_over
@@ -88,6 +89,11 @@ def test_kill_9_and_at_once_the_next_backfill(database: Database, corpus_url: st
     report = backfill(database, workers=0, factory=make_function)
     assert report.taken_over is None
     assert_right(database)
+
+
+def outcomes(database: Database) -> list[str]:
+    with database.transaction() as cursor:
+        return [run.outcome for run in runs.load_history(cursor, 1)]
 
 
 @contextmanager

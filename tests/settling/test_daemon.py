@@ -403,6 +403,9 @@ def door(server: Server, url: str, *, is_open: bool) -> None:
             )
 
 
+OUTCOMES = "SELECT outcome FROM dedup.run_history ORDER BY id"
+
+
 def test_a_database_that_goes_away_is_waited_for_and_told_of_once(
     server: Server, other: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -412,12 +415,14 @@ def test_a_database_that_goes_away_is_waited_for_and_told_of_once(
         return [getattr(record, "event", "") for record in caplog.records]
 
     with working(other, down=(0.05, 0.1)) as found:
+        database = Database(other)
+        wait_until(lambda: query(database, OUTCOMES) == [("running",)])
         door(server, other, is_open=False)
         wait_until(lambda: found.daemon._down > 3)
         assert found.error is None
         door(server, other, is_open=True)
         wait_until(lambda: "up" in events())
-        database = Database(other)
+        assert query(database, OUTCOMES)[0] == ("failed",), "the run that the outage ended"
         load(database, article("a", window(0, 6)))
         wait_until(settled(database))
         database.close()

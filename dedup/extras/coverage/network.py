@@ -64,7 +64,7 @@ class OutletTie:
         return {name: getattr(self, name) for name in EDGE_FIELDS}
 
 
-def export(database: Database, path: Path) -> ResearchExport:
+def export(database: Database, path: Path, *, replace: bool = False) -> ResearchExport:
     """Write the network; see `Deduplicator.export_network`."""
     write = {".graphml": _write_graphml, ".gexf": _write_gexf, ".csv": _write_csv}.get(path.suffix)
     if write is None:
@@ -73,7 +73,7 @@ def export(database: Database, path: Path) -> ResearchExport:
     with database.session() as session, session.transaction(snapshot=True) as cursor:
         nodes = _load_nodes(cursor)
         ties = _load_ties(cursor, nodes)
-    with new_file(path) as made, made.open("wb") as file:
+    with new_file(path, replace=replace) as made, made.open("wb") as file:
         write(file, nodes.values(), ties)
     report.rows = {"outlets": len(nodes), "ties": len(ties)}
     return report

@@ -23,13 +23,13 @@ COUNTS = ("articles", "own", "copied", "agency", "first_unknown", "not_compared"
 COLUMNS = ("month", "outlet", "family", *COUNTS, "diversity", "times_known")
 
 
-def export(database: Database, path: Path) -> ResearchExport:
+def export(database: Database, path: Path, *, replace: bool = False) -> ResearchExport:
     """Write the panel; see `Deduplicator.export_panel`."""
     if path.suffix not in (".csv", ".parquet"):
         raise InputError(f"{path}: the name must end with .csv or .parquet")
     write = _write_csv if path.suffix == ".csv" else _write_parquet
     rows = exports.rows(database, _sql("panel"), {})
-    with new_file(path) as made:
+    with new_file(path, replace=replace) as made:
         count = write(made, rows)
     return ResearchExport(str(path), {"panel": count})
 

@@ -11,7 +11,7 @@ from typer import Argument
 from dedup.cli import output
 from dedup.cli.progress import progress_bar
 from dedup.cli.read import RepresentativeOption, SinceOption
-from dedup.cli.shared import JsonOption, corpus, moment, stopping
+from dedup.cli.shared import ForceOption, JsonOption, corpus, moment, refuse_existing, stopping
 from dedup.cli.signals import unfinished
 
 export_app = typer.Typer(no_args_is_help=True, help="Export a corpus into files, for other programs.")
@@ -19,9 +19,10 @@ export_app = typer.Typer(no_args_is_help=True, help="Export a corpus into files,
 
 @export_app.command()
 def stories(
-    file: Annotated[Path, Argument(metavar="FILE", help="New file, NAME.parquet or NAME.sqlite.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="File, NAME.parquet or NAME.sqlite.")],
     since: SinceOption = None,
     representative: RepresentativeOption = "first",
+    force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
     """Write every article with its story, score, reason and times, for DuckDB, Datasette and notebooks.
@@ -40,10 +41,16 @@ def stories(
 
         dedup export stories week.sqlite --since 7d
     """
+    refuse_existing(file, force=force)
     first = moment(since) if since is not None else None
     with corpus() as dd, stopping() as stop, progress_bar("rows") as bar:
         report = dd.export_stories(
-            file, since=first, representative=representative, progress=bar, stop=stop.is_set
+            file,
+            since=first,
+            representative=representative,
+            replace=force,
+            progress=bar,
+            stop=stop.is_set,
         )
     if report.stopped:
         output.say(f"stopped as asked; {file} was not written")

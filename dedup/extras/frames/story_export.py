@@ -55,6 +55,7 @@ def export(
     *,
     since: datetime | None = None,
     representative: Representative = "first",
+    replace: bool = False,
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> StoryExport:
@@ -66,7 +67,7 @@ def export(
     report, shown = StoryExport(str(path)), progress or SilentProgress()
     try:
         with (
-            new_file(path) as made,
+            new_file(path, replace=replace) as made,
             database.session() as session,
             session.transaction(snapshot=True) as cursor,
         ):

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 from dedup import MarkChange
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.answer import Answer
-from dedup.base.errors import DatabaseError, NotFoundError
+from dedup.base.errors import DatabaseError, NotFoundError, UnreachableError
 from dedup.base.extras import of_extra
 from dedup.base.printable import as_json
 from dedup.base.verdict import Verdict
@@ -32,7 +32,7 @@ from dedup.extras.serve.body import (
     value_of,
 )
 from dedup.extras.serve.endpoints import ENDPOINTS, JSON, LINES, NAMES, PATHS, PROBES, Endpoint, document
-from dedup.extras.serve.guard import HEADERS, OUTAGE_SECONDS, Access, Guard, ProblemError, problem_of
+from dedup.extras.serve.guard import HEADERS, Access, Guard, ProblemError, problem_of
 from dedup.extras.serve.handling import Handling, fields_of, in_thread
 from dedup.extras.serve.limits import Limits
 from dedup.extras.serve.metering import METRICS, PROMETHEUS, Meter
@@ -70,8 +70,9 @@ class Service:
     def __init__(self, dd: Deduplicator, limits: Limits, meter: Meter, *, texts: bool) -> None:
         self._dd, self._limits, self._meter, self._texts = dd, limits, meter, texts
         self._handling = Handling(limits, dd.location)
-        self._probe = Probe(dd.ping, limits, dd.location)
-        self._vitals = Probe(dd.vitals, limits, dd.location)
+        outages = self._handling.outages
+        self._probe = Probe(dd.ping, limits, dd.location, partial(outages.note, who="/v1/health"))
+        self._vitals = Probe(dd.vitals, limits, dd.location, partial(outages.note, who=METRICS))
         self._streams = Streams(
             lambda since, limit: dd.changes(since, limit=limit),
             _changed,
@@ -252,17 +253,23 @@ class Service:
                 if not verdicts:
                     raise
                 if isinstance(error, DatabaseError):
-                    self._handling.note(error)
+                    self._handling.outages.note(error)
                 why = problem_of(error, self._dd.location).detail
                 break
         return {"verdicts": verdicts, "left": len(given) - len(verdicts), "reason": why}
 
 
 class Probe(Generic[_Found]):
-    """Ask the database at most once in `HEALTH_SECONDS`, however many clients ask."""
+    """Ask the database at most once in `HEALTH_SECONDS`, however many clients ask. `note`: of `OutageLog`."""
 
-    def __init__(self, ask: Callable[[], _Found], limits: Limits, place: str) -> None:
-        self._ask, self._seconds, self._place = ask, limits.work_seconds, place
+    def __init__(
+        self,
+        ask: Callable[[], _Found],
+        limits: Limits,
+        place: str,
+        note: Callable[[DatabaseError | None], None],
+    ) -> None:
+        self._ask, self._seconds, self._place, self._note = ask, limits.work_seconds, place, note
         self._free, self._asking = asyncio.Semaphore(1), asyncio.Lock()
         self._at = float("-inf")
         self._found: _Found | None = None
@@ -272,14 +279,16 @@ class Probe(Generic[_Found]):
         """Return the last answer; raise ProblemError unless the database answered as it should."""
         async with self._asking:
             if time.monotonic() - self._at > HEALTH_SECONDS:
-                self._found, self._problem = None, None
+                failure: DatabaseError | None = None
+                self._found = None
                 try:
                     self._found = await in_thread(self._free, self._ask, self._seconds)
                 except TimeoutError:
-                    words = f"the database has not answered in {self._seconds:g} s"
-                    self._problem = ProblemError(503, words, OUTAGE_SECONDS)
+                    failure = UnreachableError(f"{self._place} has not answered in {self._seconds:g} s")
                 except DatabaseError as error:
-                    self._problem = problem_of(error, self._place)
+                    failure = error
+                self._note(failure)
+                self._problem = problem_of(failure, self._place) if failure else None
                 self._at = time.monotonic()
         if self._problem is not None:
             raise replace(self._problem)

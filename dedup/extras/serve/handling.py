@@ -13,7 +13,8 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from dedup.base.errors import BusyError, CollisionError, DatabaseError
+from dedup.base.errors import DatabaseError
+from dedup.base.logs import OutageLog
 from dedup.extras.serve.guard import BUSY_SECONDS, LOG, ProblemError
 from dedup.extras.serve.limits import THREADS, Limits, Room
 
@@ -56,13 +57,13 @@ class Handling:
     """Enforce the limits that all requests of a server share. `place` names host and database in the log."""
 
     def __init__(self, limits: Limits, place: str) -> None:
-        self._limits, self._place = limits, place
+        self._limits = limits
         self._free = asyncio.Semaphore(THREADS)
         self.requests = Room(limits.requests, "the server works on too many requests; send the request again")
         self._bytes = Room(
             limits.bodies * limits.body_bytes, "too many large bodies at this moment; send the request again"
         )
-        self._outage = ""
+        self.outages = OutageLog(LOG, place, "requests are answered with 503")
 
     async def run(self, work: Callable[[], _Value]) -> _Value:
         """Run `work` in a thread, within the limits, and return the result."""
@@ -77,21 +78,10 @@ class Handling:
             words = f"this took longer than {self._limits.work_seconds:g} s; check whether it was done"
             raise ProblemError(503, words, BUSY_SECONDS) from None
         except DatabaseError as error:
-            self.note(error)
+            self.outages.note(error)
             raise
-        self.note(None)
+        self.outages.note(None)
         return found
-
-    def note(self, error: DatabaseError | None) -> None:
-        """Log the beginning and the end of a database outage. `error`: None if the database answered."""
-        if isinstance(error, BusyError | CollisionError):
-            return  # a lock held by another transaction is not an outage
-        words = str(error or "")
-        if words and not self._outage:
-            LOG.error("%s; requests are answered with 503", words)
-        elif self._outage and not words:
-            LOG.warning("%s answers again", self._place)
-        self._outage = words
 
     @asynccontextmanager
     async def body(self, request: Request, *media_types: str) -> AsyncIterator[RequestBody]:

@@ -242,7 +242,11 @@ def test_the_commands_say_what_they_wrote(corpus: Deduplicator, dedup: Dedup, tm
     }
     again = dedup("export", "panel", "p.csv")
     assert again.code != 0
-    assert "p.csv exists; give another name" in again.err
+    assert "p.csv exists; give another name, or --force to replace it" in again.err
+    (tmp_path / "p.csv").write_text("older")
+    for kind, name in (("panel", "p.csv"), ("network", "outlets.gexf")):
+        assert dedup("export", kind, name, "--force").code == 0
+    assert (tmp_path / "p.csv").read_text().startswith("month,")
     for kind, name in (("panel", "p.xlsx"), ("network", "n.dot")):
         refused = dedup("export", kind, name)
         assert "the name must end with" in refused.err

@@ -122,6 +122,8 @@ def test_nothing_is_overwritten_and_nothing_half_done_stays(
     said = dedup("export", "stories", name)
     assert said.code == 2
     assert f"{name} exists; give another name" in said.err
+    assert dedup("export", "stories", name, "--force").code == 0
+    assert (tmp_path / name).read_bytes() != b"mine"
     (tmp_path / name).unlink()
     with Deduplicator(newsroom.url) as dd:
         assert dd.export_stories(tmp_path / name, stop=lambda: True).stopped

@@ -236,10 +236,13 @@ def test_a_database_that_is_not_there_ends_it_with_words(tmp_path: Path) -> None
 def test_the_log_as_json(database: Database, corpus_url: str) -> None:
     with serving(corpus_url, "--port", "0", "--log-format", "json", "--log-requests") as running:
         running.ask("/v1/health")
-        wait_until(lambda: any(line.startswith("{") for line in running.lines))
-        (line,) = [json.loads(line) for line in running.lines if line.startswith("{")]
-        assert set(line) == {"time", "level", "logger", "message"}
-        assert re.fullmatch(r"GET /v1/health 200 \d+ ms", line["message"])
+        assert running.end() == 0
+        lines = [json.loads(line) for line in running.lines]
+        assert all(set(line) == {"time", "level", "logger", "message"} for line in lines)
+        first, asked, last = [line["message"] for line in lines]
+        assert first.startswith("serving ")
+        assert re.fullmatch(r"GET /v1/health 200 \d+ ms", asked)
+        assert last == "stopped as asked"
 
 
 @pytest.mark.long("dedup", "migrations")

@@ -16,12 +16,15 @@ import psycopg
 import pytest
 
 from dedup import Deduplicator, Timeouts
-from dedup.base.errors import UnreachableError
+from dedup.api.operation import Operation
+from dedup.base.errors import StorageError, UnreachableError
+from dedup.base.logs import OutageLog
 from dedup.extras.serve import guard, server
 from dedup.extras.serve.guard import LOOPBACK_NAMES, Access
 from dedup.extras.serve.limits import FullError, Limits, Rates, Room, client_key
 from tests.cli.conftest import HARBOUR
 from tests.corpora import wait_until
+from tests.db.test_roles import made_roles, url_of
 from tests.extras.serve.conftest import ARTICLE, LINES, SECONDS, Door, Serving, is_problem
 
 FIRST = {"source_id": "first", "text": HARBOUR}
@@ -469,6 +472,57 @@ def test_an_outage_is_503_logged_once_and_over_when_it_is_over(
     said = [record.getMessage() for record in caplog.records]
     assert [line for line in said if "does not answer" in line] == [said[0]]
     assert said[-1].endswith("answers again")
+
+
+def test_an_outage_that_only_monitors_see_is_logged_once(
+    serving: Serving, corpus_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "dedup.serve")
+    monkeypatch.setattr("dedup.extras.serve.app.HEALTH_SECONDS", 0)
+    with Deduplicator(corpus_url) as dd:
+        door = serving(dd=dd)
+
+        def fail(_: object) -> Any:
+            raise UnreachableError(f"{dd.location} does not answer")
+
+        with monkeypatch.context() as outage:
+            outage.setattr(type(dd._database._pool), "borrow", fail)
+            for _ in range(3):
+                assert door.ask("GET", "/v1/health").status == 503
+                assert b"\ndedup_up 0" in door.ask("GET", "/metrics").raw
+        for _ in range(3):
+            assert door.ask("GET", "/v1/health").status == 200
+            assert b"\ndedup_up 1" in door.ask("GET", "/metrics").raw
+        expected = [f"{dd.location} does not answer; requests are answered with 503"]
+        assert caplog.messages == [*expected, f"{dd.location} answers again"]
+
+
+def test_a_right_that_metrics_lack_is_logged_once_and_is_no_outage(
+    serving: Serving, corpus_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "dedup.serve")
+    monkeypatch.setattr("dedup.extras.serve.app.HEALTH_SECONDS", 0)
+    with made_roles(corpus_url, ["scraper"]) as names, Operation(corpus_url) as owner:
+        role = names["scraper"]
+        owner.grant(scraper=[role])
+        with Deduplicator(url_of(corpus_url, role)) as dd:
+            door = serving(dd=dd)
+            for _ in range(3):
+                assert b"\ndedup_up 0" in door.ask("GET", "/metrics").raw
+                assert door.submit(FIRST).status == 200
+                assert door.ask("GET", "/v1/health").status == 200
+    (said,) = caplog.messages
+    assert said.startswith("/metrics: ")
+    assert f"dedup grant --scraper {role} --reader {role}" in said
+
+
+def test_a_full_disk_is_no_news_to_a_monitor_that_only_reads(caplog: pytest.LogCaptureFixture) -> None:
+    log = OutageLog(logging.getLogger("dedup.serve"), "it", "then")
+    for _ in range(3):
+        log.note(StorageError("disk full"))
+        log.note(None, "/v1/health")
+    log.note(None)
+    assert caplog.messages == ["disk full; then", "it answers again"]
 
 
 def test_someone_who_holds_the_corpus_makes_a_delete_503_and_a_submit_pending(

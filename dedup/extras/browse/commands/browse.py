@@ -11,7 +11,15 @@ from typer import Option
 
 from dedup.base.errors import InputError
 from dedup.cli import output
-from dedup.cli.shared import JsonOption, LogFormatOption, LogLevelOption, corpus, needs
+from dedup.cli.shared import (
+    ForceOption,
+    JsonOption,
+    LogFormatOption,
+    LogLevelOption,
+    corpus,
+    needs,
+    refuse_existing,
+)
 from dedup.extras.browse.asking import day_of
 from dedup.extras.serve.commands.serve import (
     SERVER_PACKAGES,
@@ -19,6 +27,7 @@ from dedup.extras.serve.commands.serve import (
     LogRequestsOption,
     PortOption,
     RateOption,
+    announce,
     started,
     token_from,
     token_option,
@@ -73,9 +82,10 @@ def browse(
         limits = Limits(body_bytes=3 * longest, rate=rate)
         visitors = Visitors(token, None if token is not None else LOOPBACK_NAMES | {host.lower()})
         app = make_app(dd, limits, visitors, editing=edit, log_requests=log_requests)
-        output.say(
+        announce(
             f"pages of {dd.location}, {'with judging' if edit else 'read-only'},"
-            f" at {' and '.join(addresses)}; SIGTERM or Ctrl-C ends the server"
+            f" at {' and '.join(addresses)}; SIGTERM or Ctrl-C ends the server",
+            log_format,
         )
         if open_it:
             webbrowser.open(addresses[0])
@@ -90,7 +100,7 @@ def report(
     last: Annotated[str | None, Option(metavar="DAY", help="With `--day`: last day of a range.")] = None,
     story: Annotated[str | None, Option(metavar="ID", help="Write the story of this article.")] = None,
     search: Annotated[str | None, Option(metavar="WORDS", help="Write articles with these words.")] = None,
-    force: Annotated[bool, Option("--force", help="Replace an existing file.")] = False,
+    force: ForceOption = False,
 ) -> None:
     """Write a day, a story or a search as one HTML file that any browser can show.
 
@@ -109,8 +119,7 @@ def report(
 
     if sum(given is not None for given in (day, story, search)) > 1 or (last is not None and day is None):
         raise InputError("give only one of --day, --story and --search; give --last only with --day")
-    if out.exists() and not force:
-        raise InputError(f"{out} exists; give another name, or --force to replace it")
+    refuse_existing(out, force=force)
     with corpus() as dd:
         if story is not None:
             page = reports.of_story(dd, story)

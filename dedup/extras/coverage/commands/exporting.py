@@ -8,12 +8,13 @@ from typing import Annotated
 from typer import Argument
 
 from dedup.cli import output
-from dedup.cli.shared import JsonOption, corpus
+from dedup.cli.shared import ForceOption, JsonOption, corpus, refuse_existing
 from dedup.extras.coverage import ResearchExport
 
 
 def panel(
-    file: Annotated[Path, Argument(metavar="FILE", help="New file, NAME.csv or NAME.parquet.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="File, NAME.csv or NAME.parquet.")],
+    force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
     """Write a row per outlet and month: articles, own, copied, agency copy, and diversity of origins.
@@ -27,12 +28,14 @@ def panel(
 
         dedup export panel panel.csv
     """
+    refuse_existing(file, force=force)
     with corpus() as dd:
-        _tell(dd.export_panel(file), json)
+        _tell(dd.export_panel(file, replace=force), json)
 
 
 def network(
-    file: Annotated[Path, Argument(metavar="FILE", help="New file, NAME.graphml, .gexf or .csv.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="File, NAME.graphml, .gexf or .csv.")],
+    force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
     """Write the network of outlets, for Gephi or NetworkX: who reprints whom, how often and how fast.
@@ -49,8 +52,9 @@ def network(
 
         dedup export network outlets.graphml
     """
+    refuse_existing(file, force=force)
     with corpus() as dd:
-        _tell(dd.export_network(file), json)
+        _tell(dd.export_network(file, replace=force), json)
 
 
 def _tell(report: ResearchExport, json: bool) -> None:

@@ -14,7 +14,7 @@ from dedup.cli.shared import JsonOption, corpus
 
 def origins(
     source_ids: Annotated[
-        list[str] | None, Argument(metavar="[SOURCE_ID]...", help="Your ids of articles.")
+        list[str] | None, Argument(metavar="SOURCE_ID", help="Your ids of articles.")
     ] = None,
     words: Annotated[str | None, Option(help="Only articles with all these words.")] = None,
     publication: Annotated[str | None, Option(help="Only articles of this publication.")] = None,

@@ -85,7 +85,7 @@ def outlets_set(
     """
     if family is alias_of is agency is None:
         raise InputError("give --family, --alias-of or --agency")
-    with corpus() as dd:
+    with corpus(make=True) as dd:
         after = dd.outlets.set(name, family=family, alias_of=alias_of, agency=agency)
     stated = {"family": after.family, "alias of": after.alias_of, "agency": after.agency}
     told = ", ".join(f"{what} {value}" for what, value in stated.items() if value)
@@ -149,6 +149,6 @@ def outlets_import(
                 rows = stating.read_csv(source, raw=raw)
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from None
-    with corpus() as dd:
+    with corpus(make=True) as dd:
         count = dd.outlets.write(rows)
     output.say(f"stored {counted(count, 'outlet')}")

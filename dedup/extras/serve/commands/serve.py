@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from collections.abc import Iterator
@@ -92,10 +93,10 @@ def serve(
         else:
             sockets = bind(host, port, loopback_only=token is None, variable=SERVE_VARIABLE)
             places = " and ".join(map(address_of, sockets))
-        dd, longest, stop = stack.enter_context(started(log_format, log_level))
+        dd, longest, stop = stack.enter_context(started(log_format, log_level, make=True))
         limits = Limits(body_bytes=max_body or longest, rate=rate)
         app = make_app(dd, limits, access, texts=texts, log_requests=log_requests)
-        output.say(f"serving {dd.location} at {places}; SIGTERM or Ctrl-C ends it")
+        announce(f"serving {dd.location} at {places}; SIGTERM or Ctrl-C ends it", log_format)
         server.serve(app, sockets, stop.is_set)
 
 
@@ -122,25 +123,37 @@ def token_from(file: Path | None, variable: str) -> bytes | None:
 
 
 @contextmanager
-def started(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[dedup.Deduplicator, int, StopFlag]]:
+def started(
+    log_format: LogFormat, log_level: LogLevel, *, make: bool = False
+) -> Iterator[tuple[dedup.Deduplicator, int, StopFlag]]:
     """Yield the corpus, the maximum bytes of an article's record, and a flag that ends the server if set."""
     with (
         stopping_gently() as stop,
-        brief_corpus(log_format, log_level) as (found, longest),
+        brief_corpus(log_format, log_level, make=make) as (found, longest),
         notifying(stop) as notifier,
     ):
         notifier.say(f"serving {found.location}")
         yield found, longest, notifier
-        output.say("stopped as asked")
+        announce("stopped as asked", log_format)
+
+
+def announce(words: str, log_format: LogFormat) -> None:
+    """Say words on stderr; if the log is JSON, as an event of the log, because programs read every line."""
+    if log_format == "json":
+        logging.getLogger("dedup.serve").info(words)
+    else:
+        output.say(words)
 
 
 @contextmanager
-def brief_corpus(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[dedup.Deduplicator, int]]:
+def brief_corpus(
+    log_format: LogFormat, log_level: LogLevel, *, make: bool = False
+) -> Iterator[tuple[dedup.Deduplicator, int]]:
     """Yield the corpus with the short timeouts of a server, and the maximum bytes of an article's record."""
     from dedup.extras.serve.limits import DATABASE_SECONDS
 
     # The first connection has longer timeouts: dedup's embedded PostgreSQL may have to create the schema.
-    with corpus() as patient:
+    with corpus(make=make) as patient:
         longest = patient.settings.max_record_bytes()
     with dedup.Deduplicator(timeouts=config.timeouts().at_most(DATABASE_SECONDS)) as found:
         configure(log_format, log_level)

@@ -83,7 +83,7 @@ def import_(
         dedup import result --dry-run
     """
     needs("dedup import", "parquet", ("pyarrow",))
-    with corpus() as dd, stopping() as stop, progress_bar("rows") as bar:
+    with corpus(make=True) as dd, stopping() as stop, progress_bar("rows") as bar:
         report = dd.import_corpus(folder, dry_run=dry_run, progress=bar, stop=stop.is_set)
     if json:
         output.write_json(report.as_dict())
