@@ -141,9 +141,13 @@ class Deduplicator(Questions):
             articles = [checks.article(given) for given in articles]
         return Answers(self.submit(article, timeout=timeout) for article in articles)
 
-    def lookup(self, article: Article | str) -> Verdict:
-        """Return the verdict that an article, or a bare text, would get; store nothing."""
-        return self._submissions.lookup(article if isinstance(article, str) else checks.article(article))
+    def lookup(self, article: Article | str, *, scope: str | None = None) -> Verdict:
+        """Return the verdict that an article, or a bare text, would get; store nothing.
+
+        `scope`: compare with the articles of this scope; None: the scope of the article.
+        """
+        given = article if isinstance(article, str) else checks.article(article)
+        return self._submissions.lookup(given, checks.optional(checks.text, "scope", scope))
 
     def load(
         self,

@@ -62,14 +62,19 @@ class Questions(OpenCorpus):
         """Return an article's story: original and copies. Raises NotFoundError: the article is unknown."""
         return self._transact(stories.story, checks.text("source_id", source_id))
 
-    def stories(self, limit: int = 20, representative: Representative = "first") -> list[StorySummary]:
+    def stories(
+        self, limit: int = 20, representative: Representative = "first", *, scope: str | None = None
+    ) -> list[StorySummary]:
         """Return the `limit` stories with the most copies, the most copied story first.
 
         `representative`: the article whose title and publication are returned: the first of the story, its
-        latest (the last correction, else the last article) or its fullest. Raises InputError: another value.
+        latest (the last correction, else the last article) or its fullest. `scope`: only stories
+        whose original has this scope. Raises InputError: an argument has an impossible value.
         """
         chosen = checks.representative("representative", representative)
-        return Answers(self._transact(stories.find_largest, checks.whole_number("limit", limit, 0), chosen))
+        checks.whole_number("limit", limit, 0)
+        given = checks.optional(checks.text, "scope", scope)
+        return Answers(self._transact(stories.find_largest, limit, chosen, scope=given))
 
     def origins(
         self,
@@ -112,12 +117,14 @@ class Questions(OpenCorpus):
         since: Time = None,
         marked_since: Time = None,
         publication: str | None = None,
+        scope: str | None = None,
         limit: int | None = None,
         kept: bool = False,
     ) -> Iterator[MarkRow]:
         """Yield the marks of articles in order of source_id, in bounded memory.
 
         `since`: only articles published (if the time is unknown: stored) at this time or later.
+        `scope`: only articles of this scope.
         `kept`: add the values of `Article.kept`. Raises InputError: an argument has an impossible value.
         """
         return exports.marks(
@@ -126,6 +133,7 @@ class Questions(OpenCorpus):
             since=checks.optional(checks.moment, "since", since),
             marked_since=checks.optional(checks.moment, "marked_since", marked_since),
             publication=checks.optional(checks.text, "publication", publication),
+            scope=checks.optional(checks.text, "scope", scope),
             limit=checks.optional(checks.whole_number, "limit", limit, 0),
             kept=kept,
         )

@@ -57,6 +57,7 @@ def marks(
     since: datetime | None = None,
     marked_since: datetime | None = None,
     publication: str | None = None,
+    scope: str | None = None,
     limit: int | None = None,
     kept: bool = False,
 ) -> Iterator[MarkRow]:
@@ -66,7 +67,8 @@ def marks(
     statuses = get_args(StatusName)
     if status is not None and status not in statuses:
         raise InputError(f"there is no status {status!r}; there are {', '.join(statuses)}")
-    given = {"status": status, "since": since, "marked_since": marked_since, "publication": publication}
+    given = {"status": status, "since": since, "marked_since": marked_since}
+    given |= {"publication": publication, "scope": scope}
     conditions = [condition for name, condition in _CONDITIONS.items() if given[name] is not None]
     more = ", a.kept" if kept else ""
     query = _sql("marks", conditions=" AND ".join(conditions) or "true", kept=more)
@@ -78,6 +80,7 @@ _CONDITIONS = {
     "since": "coalesce(a.published_at, a.added_at) >= %(since)s",
     "marked_since": "a.marked_at >= %(marked_since)s",
     "publication": "a.publication = %(publication)s",
+    "scope": "a.scope = %(scope)s",
 }
 
 

@@ -403,3 +403,24 @@ def test_any_text_can_be_looked_up_as_it_can_be_an_article(settled: Deduplicator
 def test_a_time_may_be_given_as_files_give_it(settled: Deduplicator) -> None:
     assert [row["id"] for row in settled.marks(since="2024-03-01T01:00Z")] == ["b", "c"]
     assert [row["id"] for row in settled.marks(since=at(60).timestamp())] == ["b", "c"]
+
+
+def test_questions_can_be_asked_within_a_scope(dd: Deduplicator) -> None:
+    readers = {"ann": 3, "ben": 2, None: 1}
+    dd.load(
+        article(f"{reader}/{i}", window(0, 6), i, scope=reader)
+        for reader, entries in readers.items()
+        for i in range(entries)
+    )
+    dd.backfill(workers=0)
+    assert [row["id"] for row in dd.marks(scope="ben")] == ["ben/0", "ben/1"]
+    assert [row["id"] for row in dd.marks(scope="ann", status="duplicate", limit=1)] == ["ann/1"]
+    assert [(story.id, story.copies) for story in dd.stories(scope="ben")] == [("ben/0", 1)]
+    assert [story.id for story in dd.stories()] == ["ann/0", "ben/0"]
+    again = article("new", window(1, 6), 9, scope="ben")
+    for given in (again, again.text):
+        assert dd.lookup(given, scope="ann").duplicate_of == "ann/0"
+        assert dd.lookup(given, scope="nobody").status == "unique"
+        assert dd.stories(scope="nobody") == [*dd.marks(scope="nobody")] == []
+    assert dd.lookup(again).duplicate_of == "ben/0"
+    assert dd.lookup(again.text).duplicate_of == "None/0"

@@ -104,9 +104,10 @@ def test_each_user_has_stories_of_their_own(database: Database, owner: Owner) ->
     for user, numbers in {1: [0, 1, 1], 2: [0, 1, 2, 2], 3: [2]}.items():
         for number in numbers:
             entry(owner, user, number)
-    columns = {"text": "body", "title": "headline", "scope": "user_id"}
+    columns = {"text": "body", "title": "headline"}
     dd = deduplicator(database)
-    assert dd.attachments.attach(f"{SCHEMA}.entries", keys=["id"], columns=columns).told == []
+    attached = dd.attachments.attach(f"{SCHEMA}.entries", keys=["id"], columns=columns, within="user_id")
+    assert attached.told == []
     settle(database)
     assert_right(database)
     entry(owner, 3, 3)  # not settled yet
@@ -120,7 +121,8 @@ def test_each_user_has_stories_of_their_own(database: Database, owner: Owner) ->
     settle(database)
     assert_right(database)
     assert shown() == [(1, 0), (1, 1), (1, 2), (2, 1), (3, 2), (3, 3)]
-    dd.attachments.remap("entries", columns={"scope": "feed_id"})
+    dd.attachments.remap("entries", within="feed_id")
+    assert dd.attachments.list()[0].columns["scope"] == "feed_id"
     settle(database)
     assert_right(database)
 
