@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dedup.api import OpenCorpus, checks, transacted
 from dedup.base import plugins
-from dedup.base.answer import Answers
+from dedup.base.answer import Answers, Rows
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.later import Later
@@ -120,8 +120,8 @@ class Questions(OpenCorpus):
         scope: str | None = None,
         limit: int | None = None,
         kept: bool = False,
-    ) -> Iterator[MarkRow]:
-        """Yield the marks of articles in order of source_id, in bounded memory.
+    ) -> Rows[MarkRow]:
+        """Return the marks of articles in order of source_id, in bounded memory.
 
         `since`: only articles published (if the time is unknown: stored) at this time or later.
         `scope`: only articles of this scope.
@@ -138,8 +138,8 @@ class Questions(OpenCorpus):
             kept=kept,
         )
 
-    def matches(self) -> Iterator[MatchRow]:
-        """Yield all scored pairs in order of the two source_ids, in bounded memory."""
+    def matches(self) -> Rows[MatchRow]:
+        """Return all scored pairs in order of the two source_ids, in bounded memory."""
         return exports.matches(self._database)
 
     def changes(self, since: str | None = None, *, limit: int = 1_000) -> list[MarkChange]:
@@ -240,16 +240,16 @@ class Questions(OpenCorpus):
             checks.whole_number("every", every, 0, sentences.MAX_MINUTES)
         return sentences.keep(self._database, outlets=outlets, every=every, progress=progress, stop=stop)
 
-    def alterations(self) -> Iterator[kept_versions.AlterationRow]:
-        """Yield the alterations that `keep_sentences` found, story by story, in bounded memory."""
+    def alterations(self) -> Rows[kept_versions.AlterationRow]:
+        """Return the alterations that `keep_sentences` found, story by story, in bounded memory."""
         return kept_versions.alterations(self._database)
 
-    def additions(self) -> Iterator[kept_versions.AdditionRow]:
-        """Yield what each copy adds to its original, as `keep_sentences` found it, in bounded memory."""
+    def additions(self) -> Rows[kept_versions.AdditionRow]:
+        """Return what each copy adds to its original, as `keep_sentences` found it, in bounded memory."""
         return kept_versions.additions(self._database)
 
-    def removable(self) -> Iterator[kept_versions.RemovableRow]:
-        """Yield the copies that add nothing to their originals, in bounded memory; nothing is removed.
+    def removable(self) -> Rows[kept_versions.RemovableRow]:
+        """Return the copies that add nothing to their originals, in bounded memory; nothing is removed.
 
         Stale copies, and copies that `keep_sentences` has not compared since the last change, are left out;
         `uncompared_copies` counts the latter.

@@ -119,6 +119,13 @@ def test_marks_can_be_asked_for_by_what_they_are(settled: Deduplicator, asked: A
     assert [row["id"] for row in settled.marks(**asked)] == list(ids)
 
 
+def test_rows_can_be_read_again(settled: Deduplicator) -> None:
+    marks = settled.marks(status="similar")
+    assert [row["id"] for row in marks] == [row["id"] for row in marks] == ["a", "c"]
+    settled.delete("c")
+    assert [*marks] == []
+
+
 def test_marks_of_no_such_status_are_an_error(dd: Deduplicator) -> None:
     with pytest.raises(InputError, match=r"there is no status 'new'; there are .*unique"):
         list(dd.marks(status="new"))  # type: ignore[arg-type]
@@ -421,6 +428,6 @@ def test_questions_can_be_asked_within_a_scope(dd: Deduplicator) -> None:
     for given in (again, again.text):
         assert dd.lookup(given, scope="ann").duplicate_of == "ann/0"
         assert dd.lookup(given, scope="nobody").status == "unique"
-        assert dd.stories(scope="nobody") == [*dd.marks(scope="nobody")] == []
+        assert [*dd.stories(scope="nobody"), *dd.marks(scope="nobody")] == []
     assert dd.lookup(again).duplicate_of == "ben/0"
     assert dd.lookup(again.text).duplicate_of == "None/0"
