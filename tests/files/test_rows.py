@@ -82,6 +82,20 @@ def test_missing_values_of_pandas_are_missing() -> None:
     assert read(rows) == [Article("a", "b")]
 
 
+@given(number=st.integers(1 - 2**53, 2**53 - 1))
+def test_a_whole_number_may_be_a_float_that_pandas_made(number: int) -> None:
+    rows = [{"id": float(number), "text": "b", "scope": float(number)}]
+    assert read(rows) == [Article(str(number), "b", scope=str(number))]
+
+
+def test_a_float_that_is_no_certain_number_is_no_id() -> None:
+    found = read([{"id": value, "text": "b"} for value in (1.5, 2.0**53, float("inf"))])
+    assert {item.reason for item in found if isinstance(item, Reject)} == {
+        "source_id must be a string, not float"
+    }
+    assert len(found) == 3
+
+
 class BrokenDict(dict[str, Any]):
     def values(self) -> Any:
         raise RuntimeError("words of an article")

@@ -162,8 +162,8 @@ def test_an_empty_corpus_is_tables_without_rows(database: Database) -> None:
     for name in NAMES:
         found = getattr(frames, name)(database.url)
         assert (found.num_rows, found.schema) == (0, columns.SCHEMAS[name])
-    for name, schema in columns.SUMMARIES.items():
-        found = getattr(frames, name)(database.url)
+    for summary, schema in columns.SUMMARIES.items():
+        found = getattr(frames, summary)(database.url)
         assert (found.num_rows, found.schema) == (0, schema)
 
 
