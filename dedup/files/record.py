@@ -143,8 +143,8 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
 
 def _whole_as_text(value: Any) -> Any:
     """Return a whole number as text, and any other value unchanged."""
-    # pandas makes floats of the whole numbers of a column in which a value is missing. From 2^53 on, one float
-    # stands for several whole numbers.
+    # pandas makes floats of the whole numbers of a column in which a value is missing. From 2^53 on, one
+    # float stands for several whole numbers.
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)
     return str(value) if type(value) is int else value  # isinstance would also accept True
