@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from dedup.api import OfCorpus, checks, transacted
+from dedup.api.arguments import in_python, naming_arguments
 from dedup.attach import attach as attaching
 from dedup.attach import attachments, drift, outbox
 from dedup.attach.mapping import LONGEST_PAUSE, TableMapping
@@ -40,6 +41,7 @@ class Attached(Answer):
 class Attachments(OfCorpus):
     """Attached tables of a corpus."""
 
+    @naming_arguments()
     def attach(
         self,
         table: str,
@@ -93,9 +95,15 @@ class Attachments(OfCorpus):
         made, statements, told = attaching.attach(self._database, wanted, dry_run=dry_run)
         watched = tuple(dict.fromkeys(base.shown for base in made.noting if not made.triggers))
         return Attached(
-            made.name, statements, triggers=made.triggers, every=made.every, watched=watched, told=told
+            made.name,
+            statements,
+            triggers=made.triggers,
+            every=made.every,
+            watched=watched,
+            told=[*map(in_python, told)],
         )
 
+    @naming_arguments()
     def remap(
         self,
         name: str,

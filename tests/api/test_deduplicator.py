@@ -347,7 +347,15 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "submit a dict": (lambda dd: dd.submit({"id": "a"}), "an Article is wanted, not dict"),
     "one of many": (lambda dd: dd.submit_many([NEWS[0], "junk"]), "an Article is wanted, not str"),
     "load a number": (lambda dd: dd.load(5), "load takes a path, articles, dicts or a table, not int"),
-    "load names": (lambda dd: dd.load(["a.csv"]), "load takes a path, articles, dicts or a table, not str"),
+    "load names": (lambda dd: dd.load(["a.csv"]), "all of one kind; item 1 is of the type str"),
+    "load one dict": (lambda dd: dd.load({"id": "a", "text": "b"}), "not one dict: put it into a list"),
+    "load one article": (lambda dd: dd.load(NEWS[0]), "not one Article: put it into a list"),
+    "load a wrong file": (lambda dd: dd.load(__file__, format="xlsx", encoding="x"), "leave out `encoding`"),
+    "keep a sheet": (lambda dd: dd.load([{"id": "a"}], keep=["x"]), "they have id; correct `keep`"),
+    "map nothing": (
+        lambda dd: dd.load([{"id": "a"}], fields={"text": "x"}),
+        'correct `fields={"text": "NAME"}`',
+    ),
     "look up a number": (lambda dd: dd.lookup(5), "an Article is wanted, not int"),
     "timeout": (lambda dd: dd.submit(NEWS[0], timeout="x"), "the timeout must be a number of seconds"),
     "batch 0": (lambda dd: dd.backfill(batch=0), "batch must be a whole number from 1 to 100,000, not 0"),
@@ -365,7 +373,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "delete letters": (lambda dd: dd.delete_many("abc"), "source_ids must be a list of strings, not str"),
     "retry": (lambda dd: dd.retry(None), "the reason must be a string"),
     "marks of a number": (lambda dd: dd.marks(publication=3), "publication must be a string, not int"),
-    "marks since": (lambda dd: dd.marks(since="24h"), "since is not a time; write it like"),
+    "marks since": (lambda dd: dd.marks(since="24 hours"), "since is not a time; write it like"),
     "marks since a delta": (lambda dd: dd.marks(since=timedelta(1)), "since must be a time, not timedelta"),
     "marks, limit": (lambda dd: dd.marks(limit=2**70), "limit must be a whole number from 0 on"),
     "the address": (
@@ -382,6 +390,17 @@ def test_a_wrong_argument_is_an_error_of_ours_that_says_what_is_wanted(dd: Dedup
         list(call(dd) or ())
     assert words in str(error.value)
     assert list(dd.marks()) == []
+
+
+def test_a_load_of_both_kinds_names_the_first_of_the_other_kind(dd: Deduplicator) -> None:
+    with pytest.raises(InputError, match="all of one kind; item 2 is of the type dict"):
+        dd.load([NEWS[0], {"id": "b", "text": "Words."}])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("load", ["load", "preview_load"])
+def test_an_unknown_argument_of_load_is_named_with_the_known_ones(dd: Deduplicator, load: str) -> None:
+    with pytest.raises(TypeError, match=rf"^{load}\(\) takes no argument 'map'; it reads by fields, format"):
+        getattr(dd, load)("a.csv", map={"text": "body"})
 
 
 def test_a_ping_notices_another_schema(dd: Deduplicator, corpus_url: str) -> None:

@@ -63,7 +63,7 @@ def test_a_column_with_each_text_once_for_each_user_is_named(
             entry(owner, user, number, 1 + number % 4)
     (line,) = told(database, dry_run=True)
     assert "'user_id'" in line, "of two such columns the one with fewer values"
-    assert "--within user_id" in line
+    assert '`within="user_id"`' in line
     owner.execute("ANALYZE entries")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(survey, "SAMPLED_ROWS", 23)

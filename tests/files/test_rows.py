@@ -113,7 +113,7 @@ def test_bad_rows_are_refused_one_by_one() -> None:
     refused = [item for item in found if isinstance(item, Reject)]
     assert [(item.file, item.line) for item in refused] == [(ROWS, number) for number in range(2, 8)]
     assert [item.reason for item in refused] == [
-        "it is not a dict",
+        "it is not a dict as the first row is, but of the type str",
         "a key of the dict is not a text",
         "the record has 1,002 bytes, the limit is 1,000",
         "text must be a string, not int",
