@@ -320,6 +320,23 @@ def test_pandas_finds_an_engine(settled: Deduplicator) -> None:
 
     frame = pandas.read_sql("SELECT source_id, copies FROM dedup.story ORDER BY source_id", settled.engine())
     assert frame["copies"].tolist() == [1, 0, 0]
+    assert settled.engine().url.database == settled.location.split("'")[1]
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://ann:hunter2@db.example:5433/news", "postgresql+psycopg://ann@db.example:5433/news"),
+        ("host=/run/pg user=ann dbname=news", "postgresql+psycopg://ann@/news?host=%2Frun%2Fpg"),
+        ("host=a,b port=1,2 dbname=news password=hunter2", "postgresql+psycopg:///news"),
+        ("dbname='x:hunter2@host'", "postgresql+psycopg://"),
+        ("host=db sslpassword=hunter2 user=hunter:2", "postgresql+psycopg://db"),
+    ],
+)
+def test_an_engine_shows_its_address_without_secrets(url: str, shown: str) -> None:
+    database = Database(url)
+    assert str(database.engine().url) == shown
+    database.close()
 
 
 def test_a_schema_is_made_by_initialize(server: Any) -> None:
