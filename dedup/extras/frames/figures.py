@@ -230,10 +230,11 @@ def _bars(unit: str) -> Draw:
 def _pandas(of: str, table: Table, *columns: str) -> DataFrame:
     """Return columns of a table. `of`: the function of `frames` that returns such a table."""
     _import_pandas()
-    made = isinstance(table, pa.Table)
-    if missing := [name for name in columns if name not in (table.column_names if made else table.columns)]:
+    given: Any = table
+    arrow = isinstance(given, pa.Table)
+    if missing := [name for name in columns if name not in (given.column_names if arrow else given.columns)]:
         raise InputError(f"the table has no column {', '.join(missing)}: give the table of frames.{of}()")
-    found: DataFrame = table.select(columns).to_pandas() if made else table[[*columns]].copy()
+    found: DataFrame = given.select(columns).to_pandas() if arrow else given[[*columns]].copy()
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -102,13 +102,14 @@ def test_a_wrong_table_is_an_error_that_names_the_right_one() -> None:
         pa.table({}),
         PANEL[["month"]],
     )
-    for call, message in {
+    calls: dict[Callable[[], object], str] = {
         lambda: figures.over_time(marks): "no column published_at: give the table of frames.marks()",
         lambda: figures.began(marks, stories): "no column copies: give the table of frames.stories()",
         lambda: figures.delays(duplicates): "no column delay_seconds: give the table of frames.duplicates()",
         lambda: figures.added(marks): "no column publication, .*: give the table of frames.additions()",
         lambda: figures.diversity(panel): "outlet, articles, diversity: give the table of frames.panel()",
-    }.items():
+    }
+    for call, message in calls.items():
         with pytest.raises(InputError, match=message.replace("()", r"\(\)")):
             call()
 
