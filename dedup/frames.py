@@ -3,6 +3,19 @@
 from dedup.base.extras import of_extra
 
 with of_extra("dedup.frames", "frames"):
-    from dedup.extras.frames.frames import additions, duplicates, figures, marks, matches, reader, stories
+    from dedup.extras.frames.frames import (
+        additions,
+        credits,
+        duplicates,
+        figures,
+        marks,
+        matches,
+        network,
+        origins,
+        panel,
+        reader,
+        stories,
+    )
 
-__all__ = ["additions", "duplicates", "figures", "marks", "matches", "reader", "stories"]
+__all__ = ["additions", "credits", "duplicates", "figures", "marks", "matches", "network", "origins"]
+__all__ += ["panel", "reader", "stories"]

@@ -6,14 +6,24 @@ For work that takes minutes, such as loading and backfilling, call `Deduplicator
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Sequence,
+)
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, wraps
+from itertools import islice
+from threading import Lock
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from dedup.api import checks
 from dedup.api.deduplicator import Deduplicator
-from dedup.base.answer import Answers
+from dedup.base.answer import Answers, Rows
 from dedup.base.article import Article
 from dedup.base.errors import ClosedError
 from dedup.base.timeouts import Timeouts
@@ -24,6 +34,8 @@ _Value = TypeVar("_Value")
 
 THREADS = 4
 """Number of threads that call `Deduplicator`; more threads would only wait for the settle lock."""
+
+ROWS_AT_ONCE = 1_000  # Maximum number of rows that a thread reads before it serves other calls
 
 MAX_AT_ONCE = 1_000  # Maximum of `at_once`; more articles would only wait for a thread
 
@@ -40,13 +52,45 @@ def _threaded(
     return method
 
 
+def _streamed(
+    work: Callable[Concatenate[Deduplicator, _Given], Rows[_Value]],
+) -> Callable[Concatenate[AsyncDeduplicator, _Given], AsyncGenerator[_Value, None]]:
+    """Return a method for `async for`, which reads the rows of a method of `Deduplicator` in a thread."""
+
+    @wraps(work)
+    async def method(
+        corpus: AsyncDeduplicator, /, *given: _Given.args, **named: _Given.kwargs
+    ) -> AsyncGenerator[_Value, None]:
+        rows = iter(await corpus._in_thread(partial(work, corpus._opened(), *given, **named)))
+        # The thread of a cancelled task reads on, and a generator cannot be closed meanwhile.
+        reading = Lock()
+
+        def read() -> list[_Value]:
+            with reading:
+                return [*islice(rows, ROWS_AT_ONCE)]
+
+        def close() -> None:
+            with reading:
+                rows.close()
+
+        try:
+            while found := await corpus._in_thread(read):
+                for row in found:
+                    yield row
+        finally:
+            await corpus._in_thread(close)
+
+    return method
+
+
 class AsyncDeduplicator:
     """A corpus of news in Postgres, for one event loop.
 
         async with AsyncDeduplicator() as dd:
             verdict = await dd.submit(Article(source_id="a1", text="…"))
 
-    Verdicts and arguments are as in `Deduplicator`. A task may be cancelled
+    Answers and arguments are as in `Deduplicator`; methods that return rows, such as `marks`, are for
+    `async for`. A task may be cancelled
     at any time. A call that a thread has begun is finished; a call that still waits for a thread is dropped.
     The time of a `timeout` begins when a thread begins the call.
 
@@ -141,10 +185,33 @@ class AsyncDeduplicator:
         return Answers(verdict for verdict in found if verdict is not None)
 
     lookup = _threaded(Deduplicator.lookup)
+    delete = _threaded(Deduplicator.delete)
+    delete_many = _threaded(Deduplicator.delete_many)
+
     get = _threaded(Deduplicator.get)
     story = _threaded(Deduplicator.story)
+    stories = _threaded(Deduplicator.stories)
+    versions = _threaded(Deduplicator.versions)
+    explain = _threaded(Deduplicator.explain)
+    origins = _threaded(Deduplicator.origins)
+    coverage = _threaded(Deduplicator.coverage)
+    sources = _threaded(Deduplicator.sources)
+    newest = _threaded(Deduplicator.newest)
     changes = _threaded(Deduplicator.changes)
-    delete = _threaded(Deduplicator.delete)
+
+    marks = _streamed(Deduplicator.marks)
+    matches = _streamed(Deduplicator.matches)
+    alterations = _streamed(Deduplicator.alterations)
+    additions = _streamed(Deduplicator.additions)
+    removable = _streamed(Deduplicator.removable)
+
+    status = _threaded(Deduplicator.status)
+    vitals = _threaded(Deduplicator.vitals)
+    runs = _threaded(Deduplicator.runs)
+    ping = _threaded(Deduplicator.ping)
+    preview = _threaded(Deduplicator.preview)
+    preview_prune = _threaded(Deduplicator.preview_prune)
+    uncompared_copies = _threaded(Deduplicator.uncompared_copies)
 
     def _opened(self) -> Deduplicator:
         if self._blocking is None:

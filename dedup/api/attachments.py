@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from dedup.api import OfCorpus, checks, transacted
+from dedup.api.arguments import in_python, naming_arguments
 from dedup.attach import attach as attaching
 from dedup.attach import attachments, drift, outbox
 from dedup.attach.mapping import LONGEST_PAUSE, TableMapping
@@ -40,6 +41,7 @@ class Attached(Answer):
 class Attachments(OfCorpus):
     """Attached tables of a corpus."""
 
+    @naming_arguments()
     def attach(
         self,
         table: str,
@@ -47,6 +49,7 @@ class Attachments(OfCorpus):
         keys: Sequence[str],
         columns: Mapping[str, str],
         name: str | None = None,
+        within: str | None = None,
         where: str | None = None,
         mark_columns: bool = False,
         triggers: bool | None = None,
@@ -65,6 +68,8 @@ class Attachments(OfCorpus):
             columns: name of the column for each field of an article; "text" is required. A name that
                 another table has is looked up by a key: `"publication": "feed_id=feeds.title"`.
             name: prefix of the articles' source_ids; None: the table's name.
+            within: column whose value is the scope of an article, such as a user's id: rows are compared only
+                with rows of the same value.
             where: SQL condition; only rows that meet the condition are articles.
             mark_columns: add columns to the table, and write the marks into these columns too.
             triggers: True: let triggers note changes. False: `sync` finds changes. None: True if possible.
@@ -84,15 +89,21 @@ class Attachments(OfCorpus):
             InputError: the table cannot be attached; the message says why, and the next step.
             BusyError: other transactions locked the table for longer than `Timeouts.lock`.
         """
-        given = _checked(table=table, keys=keys, columns=columns, name=name, where=where)
+        given = _checked(table=table, keys=keys, columns=_with_scope(columns, within), name=name, where=where)
         given |= _checked(changed=changed, every=every, keep=keep, watch=watch)
         wanted = TableMapping(**given, mark_columns=mark_columns, triggers=triggers, html=html)
         made, statements, told = attaching.attach(self._database, wanted, dry_run=dry_run)
         watched = tuple(dict.fromkeys(base.shown for base in made.noting if not made.triggers))
         return Attached(
-            made.name, statements, triggers=made.triggers, every=made.every, watched=watched, told=told
+            made.name,
+            statements,
+            triggers=made.triggers,
+            every=made.every,
+            watched=watched,
+            told=[*map(in_python, told)],
         )
 
+    @naming_arguments()
     def remap(
         self,
         name: str,
@@ -100,6 +111,7 @@ class Attachments(OfCorpus):
         table: str | None = None,
         keys: Sequence[str] | None = None,
         columns: Mapping[str, str] | None = None,
+        within: str | None = None,
         where: str | None = None,
         changed: str | None = None,
         every: int | None = None,
@@ -113,7 +125,7 @@ class Attachments(OfCorpus):
         fields that change. Renamed columns, and a table made again under its old name, are recognized. Then
         a backfill compares all rows. Raises InputError: as in `attach`, or no attached table has this name.
         """
-        given = _checked(table=table, keys=keys, columns=columns, where=where)
+        given = _checked(table=table, keys=keys, columns=_with_scope(columns, within), where=where)
         given |= _checked(changed=changed, every=every, keep=keep, watch=watch)
         attachment, statements = attaching.remap(
             self._database, checks.text("the name", name), given, dry_run=dry_run
@@ -178,3 +190,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
 def _checked(**given: Any) -> dict[str, Any]:
     """Check the values that are not None; return them by name. Raises InputError: a type is wrong."""
     return {name: _CHECKS[name](value) for name, value in given.items() if value is not None}
+
+
+def _with_scope(columns: Mapping[str, str] | None, within: str | None) -> Mapping[str, str] | None:
+    return columns if within is None else {**(columns or {}), "scope": within}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import date, datetime
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_args
 
 from dedup.base.article import Article, storable
 from dedup.base.errors import InputError
-from dedup.base.times import parse_time
+from dedup.base.times import parse_time, seconds_in
 from dedup.base.verdict import Representative
 
 _Bounds = ParamSpec("_Bounds")
@@ -63,7 +64,10 @@ def representative(name: str, value: Any) -> Representative:
 
 
 def moment(name: str, value: Any) -> datetime:
-    """Convert a value to a time. The value may have any form that `Article` accepts."""
+    """Convert a value to a time. The value has a form that `Article` accepts, or is an age such as `7d`."""
+    if isinstance(value, str) and (ago := seconds_in(value, "mhd")) is not None:
+        with suppress(OverflowError):  # before the year 1
+            return datetime.now(UTC) - timedelta(seconds=ago)
     found = parse_time(value, name)
     if found is None:
         raise InputError(f"{name} is empty; write it like 2024-05-01T12:00:00Z")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from dedup.api import checks
+from dedup.api.arguments import naming_arguments
 from dedup.api.questions import Questions
 from dedup.base import plugins
 from dedup.base.answer import Answers
@@ -141,10 +142,15 @@ class Deduplicator(Questions):
             articles = [checks.article(given) for given in articles]
         return Answers(self.submit(article, timeout=timeout) for article in articles)
 
-    def lookup(self, article: Article | str) -> Verdict:
-        """Return the verdict that an article, or a bare text, would get; store nothing."""
-        return self._submissions.lookup(article if isinstance(article, str) else checks.article(article))
+    def lookup(self, article: Article | str, *, scope: str | None = None) -> Verdict:
+        """Return the verdict that an article, or a bare text, would get; store nothing.
 
+        `scope`: compare with the articles of this scope; None: the scope of the article.
+        """
+        given = article if isinstance(article, str) else checks.article(article)
+        return self._submissions.lookup(given, checks.optional(checks.text, "scope", scope))
+
+    @naming_arguments()
     def load(
         self,
         source: str | Path | Iterable[Article] | Iterable[Mapping[str, Any]] | ArrowStream,
@@ -183,18 +189,19 @@ class Deduplicator(Questions):
                 Or the file is cut off; the records before its end are stored.
             DatabaseError: the server refused a statement or went away; earlier batches are stored.
         """
+        read = reading.chosen("load", options)
         made = reports.LoadReport() if report is None else report
         found = source if isinstance(source, str | Path) else rows.find_rows(source)
         if isinstance(found, Iterable) and not isinstance(found, str):
             loading.load_articles(self._database, found, made, progress=progress, stop=stop)
             return made
-        read = reading.Reading(**options)
         most, refused = self.settings.max_record_bytes(), rejects or readers.rejects_path(found)
         given = (self._database, found, read, made)
         loading.load_file(*given, max_record_bytes=most, rejects=refused, progress=progress, stop=stop)
         return made
 
     @staticmethod
+    @naming_arguments()
     def preview_load(
         path: str | Path,
         *,
@@ -203,7 +210,8 @@ class Deduplicator(Questions):
         **options: Unpack[reading.ReadingOptions],
     ) -> loading.LoadPreview:
         """Read a file to its end as `load` would, and report on it; no database is needed."""
-        return loading.preview_file(path, reading.Reading(**options), progress=progress, stop=stop)
+        read = reading.chosen("preview_load", options)
+        return loading.preview_file(path, read, progress=progress, stop=stop)
 
     def backfill(
         self,

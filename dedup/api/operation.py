@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from dedup.api import OpenCorpus
+from dedup.api.arguments import naming_arguments
 from dedup.base import config
 from dedup.base.errors import DedupError, InputError
 from dedup.base.progress import Progress
@@ -69,6 +70,7 @@ class Operation(OpenCorpus):
         """Schema of the corpus."""
         return self._database.schema
 
+    @naming_arguments()
     def grant(
         self,
         *,
@@ -103,7 +105,7 @@ class Operation(OpenCorpus):
         }
         names = [name for listed in given.values() for name in listed]
         if not names:
-            raise InputError("name a role: --worker, --scraper, --analyst, --counter or --reader ROLE")
+            raise InputError("name a role by --worker, --scraper, --analyst, --counter or --reader")
         with self._database.transaction() as cursor:
             self._require_owner(cursor)
             roles.check_roles(cursor, names)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dedup.api import OpenCorpus, checks, transacted
 from dedup.base import plugins
-from dedup.base.answer import Answers
+from dedup.base.answer import Answers, Rows
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.later import Later
@@ -63,14 +63,19 @@ class Questions(OpenCorpus):
         """Return an article's story: original and copies. Raises NotFoundError: the article is unknown."""
         return self._transact(stories.story, checks.text("source_id", source_id))
 
-    def stories(self, limit: int = 20, representative: Representative = "first") -> list[StorySummary]:
+    def stories(
+        self, limit: int = 20, representative: Representative = "first", *, scope: str | None = None
+    ) -> list[StorySummary]:
         """Return the `limit` stories with the most copies, the most copied story first.
 
         `representative`: the article whose title and publication are returned: the first of the story, its
-        latest (the last correction, else the last article) or its fullest. Raises InputError: another value.
+        latest (the last correction, else the last article) or its fullest. `scope`: only stories
+        whose original has this scope. Raises InputError: an argument has an impossible value.
         """
         chosen = checks.representative("representative", representative)
-        return Answers(self._transact(stories.find_largest, checks.whole_number("limit", limit, 0), chosen))
+        checks.whole_number("limit", limit, 0)
+        given = checks.optional(checks.text, "scope", scope)
+        return Answers(self._transact(stories.find_largest, limit, chosen, scope=given))
 
     def origins(
         self,
@@ -113,12 +118,14 @@ class Questions(OpenCorpus):
         since: Time = None,
         marked_since: Time = None,
         publication: str | None = None,
+        scope: str | None = None,
         limit: int | None = None,
         kept: bool = False,
-    ) -> Iterator[MarkRow]:
-        """Yield the marks of articles in order of source_id, in bounded memory.
+    ) -> Rows[MarkRow]:
+        """Return the marks of articles in order of source_id, in bounded memory.
 
         `since`: only articles published (if the time is unknown: stored) at this time or later.
+        `scope`: only articles of this scope.
         `kept`: add the values of `Article.kept`. Raises InputError: an argument has an impossible value.
         """
         return exports.marks(
@@ -127,12 +134,13 @@ class Questions(OpenCorpus):
             since=checks.optional(checks.moment, "since", since),
             marked_since=checks.optional(checks.moment, "marked_since", marked_since),
             publication=checks.optional(checks.text, "publication", publication),
+            scope=checks.optional(checks.text, "scope", scope),
             limit=checks.optional(checks.whole_number, "limit", limit, 0),
             kept=kept,
         )
 
-    def matches(self) -> Iterator[MatchRow]:
-        """Yield all scored pairs in order of the two source_ids, in bounded memory."""
+    def matches(self) -> Rows[MatchRow]:
+        """Return all scored pairs in order of the two source_ids, in bounded memory."""
         return exports.matches(self._database)
 
     def changes(self, since: str | None = None, *, limit: int = 1_000) -> list[MarkChange]:
@@ -236,16 +244,16 @@ class Questions(OpenCorpus):
             checks.whole_number("every", every, 0, sentences.MAX_MINUTES)
         return sentences.keep(self._database, outlets=outlets, every=every, progress=progress, stop=stop)
 
-    def alterations(self) -> Iterator[kept_versions.AlterationRow]:
-        """Yield the alterations that `keep_sentences` found, story by story, in bounded memory."""
+    def alterations(self) -> Rows[kept_versions.AlterationRow]:
+        """Return the alterations that `keep_sentences` found, story by story, in bounded memory."""
         return kept_versions.alterations(self._database)
 
-    def additions(self) -> Iterator[kept_versions.AdditionRow]:
-        """Yield what each copy adds to its original, as `keep_sentences` found it, in bounded memory."""
+    def additions(self) -> Rows[kept_versions.AdditionRow]:
+        """Return what each copy adds to its original, as `keep_sentences` found it, in bounded memory."""
         return kept_versions.additions(self._database)
 
-    def removable(self) -> Iterator[kept_versions.RemovableRow]:
-        """Yield the copies that add nothing to their originals, in bounded memory; nothing is removed.
+    def removable(self) -> Rows[kept_versions.RemovableRow]:
+        """Return the copies that add nothing to their originals, in bounded memory; nothing is removed.
 
         Stale copies, and copies that `keep_sentences` has not compared since the last change, are left out;
         `uncompared_copies` counts the latter.

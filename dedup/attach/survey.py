@@ -62,7 +62,7 @@ def _refuse_keys(cursor: Cursor, attachment: Attachment, *, view: bool) -> None:
         if (found := cursor.execute(query).fetchone()) and found[0] is not None:
             raise InputError(
                 f"--id: {attachment.shown} has several rows with the id {found[0].split('/', 1)[1]}: give"
-                " each article only one row, such as with DISTINCT ON, or add a column with a further --id"
+                " each article only one row, such as with DISTINCT ON, or add a column to --id"
             )
     required = [(key, "--id", "leave such rows out of the view") for key in attachment.keys] if view else []
     if attachment.changed is not None:

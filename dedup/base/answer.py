@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
@@ -33,6 +33,27 @@ class Answer:
 
 class Answers(list[_Item]):
     """List of answers, which a notebook shows as a table."""
+
+    def _repr_html_(self) -> str | None:
+        return _show(self)
+
+
+class Rows(Iterable[_Item]):
+    """Rows of an answer of any length. Each iteration reads the corpus anew, in bounded memory.
+
+    A notebook shows the first rows as a table.
+    """
+
+    __slots__ = ("_read",)
+
+    def __init__(self, read: Callable[[], Generator[_Item, None, None]]) -> None:
+        self._read = read
+
+    def __iter__(self) -> Generator[_Item, None, None]:
+        return self._read()
+
+    def __repr__(self) -> str:
+        return "<Rows: iterate over them, or use list(…), to read them>"
 
     def _repr_html_(self) -> str | None:
         return _show(self)

@@ -113,6 +113,15 @@ def parse_time(
     return as_utc(found, name)
 
 
+def seconds_in(span: str, units: str) -> float | None:
+    """Return the seconds of a span such as `90s`, `30m`, `24h` or `7d`; None if the text is no span.
+
+    `units`: the allowed letters.
+    """
+    found = re.fullmatch(rf"(\d{{1,6}}) ?([{units}])", span.strip())
+    return found and int(found[1]) * {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}[found[2]]
+
+
 def as_utc(value: datetime, name: str) -> datetime:
     """Return a time in UTC; a time without a zone is UTC. Raises InputError: NaT of pandas, or a bad year."""
     if type(value) is not datetime:  # A Timestamp of pandas: drop the nanoseconds

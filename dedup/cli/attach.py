@@ -98,13 +98,14 @@ def attach(
         dedup attach cms.posts_read --id id --text body --publication outlet --html --changed updated_at
         dedup attach cms.posts_read --id id --text body --watch id=posts.id,posts.outlet_id=outlets.id
     """
-    columns = _columns(text, title, url, publication, language, published, byline, within)
+    columns = _columns(text, title, url, publication, language, published, byline)
     with corpus(make=True) as dd:
         done = dd.attachments.attach(
             table,
             keys=keys,
             columns=columns,
             name=name,
+            within=within,
             where=where,
             mark_columns=mark_columns,
             triggers=triggers,
@@ -162,13 +163,14 @@ def remap(
         dedup remap articles
         dedup remap articles --text main_text
     """
-    columns = _columns(text, title, url, publication, language, published, byline, within)
+    columns = _columns(text, title, url, publication, language, published, byline)
     with corpus() as dd:
         done = dd.attachments.remap(
             name,
             table=table,
             keys=keys or None,
             columns=columns or None,
+            within=within,
             where=where,
             changed=changed,
             every=every,
@@ -183,7 +185,7 @@ def remap(
 
 
 def _columns(*given: str | None) -> dict[str, str]:
-    fields = ("text", "title", "url", "publication", "language", "published_at", "byline", "scope")
+    fields = ("text", "title", "url", "publication", "language", "published_at", "byline")
     return {field: column for field, column in zip(fields, given, strict=True) if column is not None}
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from dedup.files.reading import ReadingOptions
     from dedup.files.report import Understanding
 
-IDS_SHOWN = 3  # Maximum number of ids shown per reason; the rejects file has all ids
 NAMES_SHOWN = 8  # Maximum number of names shown in a list
 TEXT_CHARACTERS = 200  # Maximum number of characters of a text that a dry run shows
 
@@ -279,9 +278,9 @@ def _lines(report: dedup.LoadReport) -> Iterator[str]:
     assert report.understood is not None
     yield from _understood(report.understood, report.refused)
     for noted in report.reasons.values():
-        yield f"  refused: {noted.count:,} for: {noted.reason} ({_some(noted)})"
+        yield f"  refused: {noted}"
     for noted in report.repairs.values():
-        yield f"  repaired: {noted.count:,} for: {noted.reason} ({_some(noted)})"
+        yield f"  repaired: {noted}"
     if report.rejects:
         yield f"  each refused or repaired line: see {report.rejects}"
     if report.understood.likely_encoding:
@@ -347,11 +346,6 @@ def _origin(field: str, names: Mapping[str, int]) -> str:
 def _named(names: Sequence[str]) -> str:
     more = f" and {len(names) - NAMES_SHOWN:,} more" if len(names) > NAMES_SHOWN else ""
     return f"{', '.join(shared.shortened(name) for name in names[:NAMES_SHOWN])}{more}"
-
-
-def _some(noted: dedup.Noted) -> str:
-    shown = ", ".join(noted.ids[:IDS_SHOWN])
-    return f"{shown}, …" if noted.count > IDS_SHOWN else shown
 
 
 def _totals(reports: Sequence[dedup.LoadReport]) -> dict[str, Any]:

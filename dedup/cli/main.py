@@ -17,6 +17,7 @@ import typer
 from typer import Option
 
 import dedup
+from dedup.api.arguments import on_command_line
 from dedup.base import config, plugins
 from dedup.base.errors import DedupError, InputError, MissingRightError, SettingError
 from dedup.base.schema import DEFAULT, chosen
@@ -177,6 +178,7 @@ def run(arguments: list[str]) -> int:
         return completion.answer(command_line())
     # Variables are restored at the end, since a process may run several commands on different corpora.
     before = {name: os.environ.get(name) for name in CHOSEN}
+    running = on_command_line.set(True)
     try:
         code = command_line(arguments[:1])(arguments, standalone_mode=False, prog_name="dedup")
         sys.stdout.flush()
@@ -201,6 +203,7 @@ def run(arguments: list[str]) -> int:
             return _interrupted()
         return code if isinstance(code, int) else 0
     finally:
+        on_command_line.reset(running)
         config.options.clear()
         for name, value in before.items():
             os.environ.pop(name, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from json import dumps
 from pathlib import Path
@@ -73,7 +73,7 @@ def marks(
     """
     first, marked_first = (moment(given) if given is not None else None for given in (since, marked_since))
     with corpus() as dd:
-        rows: Iterator[Any] = dd.marks(
+        rows: Iterable[Any] = dd.marks(
             status=status,
             since=first,
             marked_since=marked_first,
@@ -100,7 +100,7 @@ def matches(format_: Format = "jsonl", to: OutputFile = None, raw: RawOption = F
 
 
 def _export(
-    rows: Iterator[Any],
+    rows: Iterable[Any],
     columns: tuple[str, ...],
     numbers: tuple[str, ...],
     format_: str,

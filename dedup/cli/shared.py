@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -144,26 +143,20 @@ def names(given: list[str] | None) -> list[str] | None:
 
 def moment(given: str) -> datetime:
     """Return the time in an argument, which is a time as in files or an age such as `30m`, `24h` or `7d`."""
-    from dedup.base.times import parse_time
+    from dedup.api import checks
 
-    if (span := _span(given, "mhd")) is not None:
-        return datetime.now(UTC) - timedelta(seconds=span)
     with suppress(InputError):
-        if time := parse_time(given, "the time"):
-            return time
+        return checks.moment("the time", given)
     raise InputError(f"{given!r} is not a time: write 2026-11-20, 2026-11-20T08:00Z, or an age: 30m, 24h, 7d")
 
 
 def seconds_of(given: str) -> float:
     """Return the seconds of a time span in an argument: `90s`, `30m`, `26h`, `7d`."""
-    if not (span := _span(given, "smhd")):
+    from dedup.base.times import seconds_in
+
+    if not (span := seconds_in(given, "smhd")):
         raise InputError(f"{given!r} is not a time span: write 90s, 30m, 26h or 7d")
     return span
-
-
-def _span(given: str, units: str) -> float | None:
-    found = re.fullmatch(rf"(\d{{1,6}}) ?([{units}])", given.strip())
-    return found and int(found[1]) * {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}[found[2]]
 
 
 def hash_key(given: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from rich.console import Console
@@ -160,7 +160,7 @@ def removable(
     """
     with corpus() as dd:
         waiting = dd.uncompared_copies()
-        rows: Iterator[Any] = dd.removable()
+        rows: Iterable[Any] = dd.removable()
         with opened(to) as file:
             if json or format_ == "jsonl":
                 count = output.write_jsonl(rows, file, raw=raw)

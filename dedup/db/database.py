@@ -31,7 +31,7 @@ from dedup.db.connection import (
 from dedup.db.failures import retry, translate_errors
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
+    from sqlalchemy import URL, Engine
 
 __all__ = ["Connection", "Cursor", "Session", "hold_settle_lock", "one_column", "one_row", "prefer_indexes"]
 __all__ += ["URL_VARIABLE", "Database", "retry", "run_locked", "translate_errors"]
@@ -40,6 +40,7 @@ _Value = TypeVar("_Value")
 
 MAX_CONNECTIONS = 10  # Maximum number in use per `Database`; further threads wait
 KEPT_CONNECTIONS = 2  # Maximum number of idle connections that stay open
+_NAME, _SOCKET = r"[\w.$ -]+", r"/[^@=\x00-\x1f]*"  # Parts of an address that may be shown
 MIN_SERVER_MAJOR = 14  # The oldest PostgreSQL that the project supports
 
 
@@ -136,8 +137,8 @@ def location(url: str, schema: str = DEFAULT) -> str:
     if re.fullmatch(r"\d{1,5}", port) and not host.startswith("/"):
         host = f"{host}:{port}"
     # A name with unusual characters may be a misplaced address with a password, so it is not shown.
-    shown = f"database {name!r}" if re.fullmatch(r"[\w.$ -]+", name) else "a database"
-    shown += f" on {host}" if re.fullmatch(r"[\w.,:%-]+|/[^@=\x00-\x1f]*", host) else ""
+    shown = f"database {name!r}" if re.fullmatch(_NAME, name) else "a database"
+    shown += f" on {host}" if re.fullmatch(rf"[\w.,:%-]+|{_SOCKET}", host) else ""
     return shown if schema == DEFAULT else f"{shown} (schema {schema})"
 
 
@@ -146,6 +147,27 @@ def safe_address(url: str) -> str | None:
     url = conninfo(url)
     parts = conninfo_to_dict(url)
     return None if {"password", "sslpassword", "oauth_client_secret"} & parts.keys() else url
+
+
+def _shown_url(url: str) -> URL:
+    """Return an address for tools that show the address of an engine: never with a password."""
+    from sqlalchemy import URL
+
+    found = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+    # Other values may be a misplaced password. SQLAlchemy takes one host only.
+
+    def fitting(name: str, pattern: str) -> str | None:
+        return found[name] if re.fullmatch(pattern, found.get(name, "")) else None
+
+    port, socket = fitting("port", r"\d{1,5}"), fitting("host", _SOCKET)
+    return URL.create(
+        "postgresql+psycopg",
+        username=fitting("user", _NAME),
+        host=fitting("host", r"[\w.:-]+"),
+        port=int(port) if port else None,
+        database=fitting("dbname", _NAME),
+        query={"host": socket} if socket else {},
+    )
 
 
 class Database:
@@ -187,7 +209,7 @@ class Database:
             connection.autocommit = False
             return connection
 
-        return create_engine("postgresql+psycopg://", creator=connect, poolclass=NullPool)
+        return create_engine(_shown_url(self.url), creator=connect, poolclass=NullPool)
 
     def close(self) -> None:
         self._closed = True

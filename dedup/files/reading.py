@@ -59,6 +59,14 @@ class Reading:
         return replace(article, publication=publication, language=language)
 
 
+def chosen(function: str, options: ReadingOptions) -> Reading:
+    """Return the options as a `Reading`. Raises TypeError, as Python does, if an option is unknown."""
+    known = ReadingOptions.__annotations__
+    if unknown := sorted(options.keys() - known.keys()):
+        raise TypeError(f"{function}() takes no argument {unknown[0]!r}; it reads by {', '.join(known)}")
+    return Reading(**options)
+
+
 def parse_field_map(pairs: Iterable[str]) -> dict[str, str]:
     """Return `{"text": "body"}` for `["text=body"]`. Raises InputError for a bad pair."""
     fields: dict[str, str] = {}

@@ -8,7 +8,7 @@ repairs are:
   which Postgres cannot store, are dropped. Any other value is left out if it is not text or is too long.
 - A value that Python cannot represent is left out.
 
-An integer id is converted to text, and a list of authors to a byline, without a report. The text of an
+A whole number as id is converted to text, and a list of authors to a byline, without a report. The text of an
 article never changes.
 """
 
@@ -124,8 +124,8 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
     if "" in found.values():  # an empty text, such as a cell of CSV, is a missing value
         found = {field: value for field, value in found.items() if value != "" or field in REQUIRED_FIELDS}
     for field in ("source_id", "scope"):
-        if type(found.get(field)) is int:  # isinstance would also accept True
-            found[field] = str(found[field])
+        if isinstance(found.get(field), int | float):
+            found[field] = _whole_as_text(found[field])
     if isinstance(found.get("byline"), (list, dict)):
         found = {**found, "byline": _join_names(found["byline"]) or None}
     if isinstance(found.get("kept"), str):
@@ -139,6 +139,15 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
         if all(getattr(made, field) is found.get(field) for field in SHORT_FIELDS):
             return made, ()
     return _repair(found)
+
+
+def _whole_as_text(value: Any) -> Any:
+    """Return a whole number as text, and any other value unchanged."""
+    # pandas makes floats of the whole numbers of a column in which a value is missing. From 2^53 on, one
+    # float stands for several whole numbers.
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)
+    return str(value) if type(value) is int else value  # isinstance would also accept True
 
 
 KEPT = "kept."  # Prefix, in a `Plan`, of the names that come from the option `keep`
@@ -235,6 +244,6 @@ def show_beginning(value: Any) -> str:
 def find_usable_id(value: Any) -> str | None:
     """Return the id of a refused record if it is valid, else None."""
     try:
-        return Article(str(value) if type(value) is int else value, "").source_id
+        return Article(_whole_as_text(value), "").source_id
     except InputError:
         return None

@@ -82,6 +82,8 @@ def shorten(name: str) -> str:
 
 
 IDS_KEPT = 20  # Maximum number of ids or line numbers listed for a reason; the rejects file has all
+IDS_SHOWN = 3  # Maximum number of ids shown for a reason; the rejects file has all ids
+REASONS_SHOWN = 5  # Maximum number of reasons that a printed report shows
 REASONS_KEPT = 50  # Maximum number of different reasons in a report; a file may have more
 OTHER_REASONS = "other reasons"
 NUMBER = re.compile(r"\d[\d,]*")  # Numbers are left out of reasons, so that equal faults count together
@@ -99,6 +101,10 @@ class Noted(Answer):
     reason: str
     count: int = 0
     ids: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        shown = self.ids[:IDS_SHOWN] + (["…"] if self.count > IDS_SHOWN else [])
+        return f"{self.count:,} for: {self.reason} ({', '.join(shown)})"
 
 
 @dataclass(slots=True)
@@ -138,11 +144,17 @@ class LoadReport(Answer):
     load: int | None = None
 
     def __str__(self) -> str:
-        return (
+        counts = (
             f"read {counted(self.lines, 'line')}: {self.new:,} new, {self.changed:,} changed,"
             f" {self.same:,} same, {self.superseded:,} superseded, {self.refused:,} refused"
             + (f", {counted(self.lost_dates, 'date')} lost" if self.lost_dates else "")
         )
+        lines = [f"  refused: {noted}" for noted in self.reasons.values()]
+        if len(lines) > REASONS_SHOWN:
+            lines[REASONS_SHOWN:] = [f"  and {counted(len(lines) - REASONS_SHOWN, 'more reason')}"]
+        if lines and self.rejects:
+            lines.append(f"  each refused line: see {self.rejects}")
+        return "\n".join([counts, *lines])
 
     def note(self, item: Reject | Repair) -> None:
         if isinstance(item, Reject):

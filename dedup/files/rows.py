@@ -39,6 +39,9 @@ def find_rows(given: object) -> GivenRows | Iterable[Article]:
     """Return a function that opens the given rows, or the given articles. Raises InputError for others."""
     if hasattr(given, "__arrow_c_stream__"):
         return partial(plugins.needed("inputs", "arrow", extra="frames"), given)
+    if isinstance(given, Article | Mapping):
+        kind = type(given).__name__
+        raise InputError(f"load takes several articles or dicts, not one {kind}: put it into a list")
     if not isinstance(given, Iterable):
         raise InputError(f"load takes a path, articles, dicts or a table, not {type(given).__name__}")
     found: Iterable[Any] = given
@@ -81,7 +84,7 @@ class DictSource:
 
     def _read(self, row: object, shapes: Shapes, understood: Understanding) -> dict[str, Any] | str:
         if not isinstance(row, Mapping):
-            return "it is not a dict"
+            return f"it is not a dict as the first row is, but of the type {type(row).__name__}"
         size = sum(len(value) for value in row.values() if isinstance(value, str | bytes))
         self.bytes_read += size
         if size > self._most:

@@ -24,17 +24,17 @@ from dedup.store.settling import FingerprintRow
 from dedup.text.fingerprint import Fingerprint, UnreadableError
 
 
-def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdict:
+def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str, scope: str | None = None) -> Verdict:
     """Return the verdict that an article would get if it came now. A mere text, or an article without a date,
     counts as later than every stored article. A stored article with the same source_id is ignored, since an
-    edit would replace it."""
+    edit would replace it. `scope`: in place of the article's scope."""
     given = article if isinstance(article, Article) else Article(source_id="-", text=article)
     own_id = given.source_id if isinstance(article, Article) else None
     prefer_indexes(cursor)  # outdated statistics could make Postgres scan whole tables
     unsettled = settling.count_unsettled(cursor, UNSETTLED_LIMIT)
     try:
         made = rulebook.fingerprinter.fingerprint(
-            storable(given.text), given.language, given.title, given.scope
+            storable(given.text), given.language, given.title, given.scope if scope is None else scope
         )
     except UnreadableError as error:
         return Verdict(own_id, "failed", None, None, str(error), unsettled=unsettled)

@@ -46,14 +46,15 @@ class Submissions:
         except (BusyError, CollisionError):
             return self.defer(article, IN_USE.format(seconds=seconds))
 
-    def lookup(self, article: Article | str) -> Verdict:
-        """Return the mark that an article, or a bare text, would get; store nothing."""
+    def lookup(self, article: Article | str, scope: str | None = None) -> Verdict:
+        """Return the mark that an article, or a bare text, would get; store nothing. `scope`: compare with
+        the articles of this scope; None: the scope of the article."""
 
         def look(rulebook: Rulebook) -> Verdict:
             with self._database.transaction() as cursor:
                 rulebook.check(cursor)
                 if rulebook.state.same_program():
-                    return lookup.lookup(cursor, rulebook, article)
+                    return lookup.lookup(cursor, rulebook, article, scope)
             own_id = article.source_id if isinstance(article, Article) else None
             return Verdict(own_id, "pending", None, None, OTHER_PROGRAM)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from datetime import datetime
-from typing import Any, NotRequired, TypedDict, cast, get_args
+from functools import partial
+from typing import Any, NotRequired, TypedDict, get_args
 
+from dedup.base.answer import Rows
 from dedup.base.errors import InputError
 from dedup.base.verdict import StatusName
 from dedup.db.database import Database
@@ -57,20 +59,22 @@ def marks(
     since: datetime | None = None,
     marked_since: datetime | None = None,
     publication: str | None = None,
+    scope: str | None = None,
     limit: int | None = None,
     kept: bool = False,
-) -> Iterator[MarkRow]:
-    """Yield marks in the order of source_id. `since`: only marks of articles published at this time or
+) -> Rows[MarkRow]:
+    """Return marks in the order of source_id. `since`: only marks of articles published at this time or
     later; if the time of publication is unknown, the time of storing counts. `kept`: include the caller's
     own columns. Raises InputError: an unknown status."""
     statuses = get_args(StatusName)
     if status is not None and status not in statuses:
         raise InputError(f"there is no status {status!r}; there are {', '.join(statuses)}")
-    given = {"status": status, "since": since, "marked_since": marked_since, "publication": publication}
+    given: dict[str, Any] = {"status": status, "since": since, "marked_since": marked_since}
+    given |= {"publication": publication, "scope": scope}
     conditions = [condition for name, condition in _CONDITIONS.items() if given[name] is not None]
     more = ", a.kept" if kept else ""
     query = _sql("marks", conditions=" AND ".join(conditions) or "true", kept=more)
-    return cast("Iterator[MarkRow]", rows(database, query, {**given, "limit": limit}))
+    return lazily(database, query, **given, limit=limit)
 
 
 _CONDITIONS = {
@@ -78,14 +82,20 @@ _CONDITIONS = {
     "since": "coalesce(a.published_at, a.added_at) >= %(since)s",
     "marked_since": "a.marked_at >= %(marked_since)s",
     "publication": "a.publication = %(publication)s",
+    "scope": "a.scope = %(scope)s",
 }
 
 
-def matches(database: Database) -> Iterator[MatchRow]:
-    return cast("Iterator[MatchRow]", rows(database, _sql("matches"), {}))
+def matches(database: Database) -> Rows[MatchRow]:
+    return lazily(database, _sql("matches"))
 
 
-def rows(database: Database, query: bytes, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def lazily(database: Database, query: bytes, **values: Any) -> Rows[Any]:
+    """Return the rows of a query as dicts by column; each iteration asks the server."""
+    return Rows(partial(rows, database, query, values))
+
+
+def rows(database: Database, query: bytes, values: dict[str, Any]) -> Generator[dict[str, Any], None, None]:
     """Yield the rows of a query as dicts by column."""
     with database.transaction() as cursor:
         # The cursor is on the server, because an ordinary cursor of psycopg would fetch all rows at once.

@@ -108,10 +108,13 @@ def load_articles(
     shown.start("loading", len(given) if isinstance(given, Sequence) else None)
 
     def checked() -> Iterator[Article]:
-        for article in given:
+        for number, article in enumerate(given, 1):
             if not isinstance(article, Article):
                 kind = type(article).__name__
-                raise InputError(f"load takes a path, articles, dicts or a table, not {kind}")
+                raise InputError(
+                    "load takes a path, articles, dicts or a table, all of one kind;"
+                    f" item {number:,} is of the type {kind}"
+                )
             if stop():
                 report.stopped = True
                 return

@@ -203,11 +203,15 @@ def find_origins(
     return {id: StoryOrigin(kind, name) for id, kind, name in rows}
 
 
-def find_largest(cursor: Cursor, limit: int, representative: Representative = "first") -> list[StorySummary]:
-    """Return the stories with the most copies, sorted by number of copies, then by source_id."""
+def find_largest(
+    cursor: Cursor, limit: int, representative: Representative = "first", *, scope: str | None = None
+) -> list[StorySummary]:
+    """Return the stories with the most copies, sorted by number of copies, then by source_id. `scope`: only
+    stories whose original has this scope."""
     times = {"known": known("m"), "delay": delay("at", "top.first_at")}
-    statement = _sql("largest", representative=representing("top.id", representative), **times)
-    rows = cursor.execute(statement, {"limit": limit}).fetchall()
+    unasked = {"within": ""} if scope is None else {}
+    statement = _sql("largest", representative=representing("top.id", representative), **times, **unasked)
+    rows = cursor.execute(statement, {"limit": limit, "scope": scope}).fetchall()
     first_words = find_first_words(cursor, ((shown, title) for _, shown, title, *_ in rows))
     return [
         StorySummary(

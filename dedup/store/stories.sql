@@ -4,7 +4,7 @@
 -- Return the stories with the most copies.
 WITH most AS MATERIALIZED (  -- all ties are included: the statement below sorts them by source_id
     SELECT duplicate_of AS id, count(*) AS copies FROM dedup.article_mark WHERE duplicate_of IS NOT NULL
-    GROUP BY duplicate_of ORDER BY count(*) DESC FETCH FIRST %(limit)s ROWS WITH TIES
+    ${within} GROUP BY duplicate_of ORDER BY count(*) DESC FETCH FIRST %(limit)s ROWS WITH TIES
 ), top AS MATERIALIZED (  -- so that only copies of these stories are read
     SELECT most.id, c.source_id, most.copies, c.first_at
     -- OFFSET 0 forces index lookups, even with outdated statistics.
@@ -27,6 +27,10 @@ CROSS JOIN LATERAL (
           CROSS JOIN LATERAL (SELECT * FROM dedup.mark WHERE id = copy.id OFFSET 0) AS m
           CROSS JOIN LATERAL (SELECT ${known} AS at) AS k) AS m) AS d
 ORDER BY top.copies DESC, top.source_id
+
+-- name: within
+-- A part of the statement above: only originals of a scope.
+AND duplicate_of IN (SELECT id FROM dedup.mark WHERE scope = %(scope)s)
 
 -- name: reprints
 -- Count duplicates and their stories.

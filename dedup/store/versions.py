@@ -7,11 +7,12 @@ Alterations are differences from the version before, additions differences of a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
+from dedup.base.answer import Rows
 from dedup.db.database import Cursor, Database, one_row
 from dedup.db.statements import Statements
 from dedup.store import exports
@@ -201,17 +202,17 @@ def forget(cursor: Cursor) -> None:
     cursor.execute(_sql("forget_copies"))
 
 
-def alterations(database: Database) -> Iterator[AlterationRow]:
-    return cast("Iterator[AlterationRow]", exports.rows(database, _sql("alterations"), {}))
+def alterations(database: Database) -> Rows[AlterationRow]:
+    return exports.lazily(database, _sql("alterations"))
 
 
-def additions(database: Database) -> Iterator[AdditionRow]:
-    return cast("Iterator[AdditionRow]", exports.rows(database, _sql("additions"), {}))
+def additions(database: Database) -> Rows[AdditionRow]:
+    return exports.lazily(database, _sql("additions"))
 
 
-def removable(database: Database) -> Iterator[RemovableRow]:
-    """Yield the settled copies that add nothing to their originals, in the order of source_id."""
-    return cast("Iterator[RemovableRow]", exports.rows(database, _sql("removable"), {}))
+def removable(database: Database) -> Rows[RemovableRow]:
+    """Return the settled copies that add nothing to their originals, in the order of source_id."""
+    return exports.lazily(database, _sql("removable"))
 
 
 def count_uncompared_copies(cursor: Cursor) -> int:

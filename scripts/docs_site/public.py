@@ -120,7 +120,7 @@ class Public:
             member = member.final_target
         value = getattr(member, "value", None)
         made = str(value.function) if isinstance(value, griffe.ExprCall) else ""
-        if made not in ("transacted", "_threaded"):
+        if made not in ("transacted", "_threaded", "_streamed"):
             return member
         assert value
         # Look up `first` in the module, not in the class: a method may have the same name as the module whose
@@ -128,8 +128,13 @@ class Public:
         first, _, rest = str(value.arguments[0]).partition(".")
         work = self.resolve(f"{member.module.resolve(first)}.{rest}".rstrip("."))
         assert work
+        work, returns = self._behind(work), None
+        if made == "_streamed":
+            assert isinstance(work.returns, griffe.ExprSubscript)
+            given = griffe.ExprTuple([work.returns.slice, "None"], implicit=True)
+            returns = griffe.ExprSubscript("AsyncGenerator", given)
         found = griffe.Function(
-            member.name, parameters=work.parameters, returns=work.returns, parent=member.parent
+            member.name, parameters=work.parameters, returns=returns or work.returns, parent=member.parent
         )
         found.docstring, found.labels = work.docstring, {"async"} if made == "_threaded" else set()
         return found

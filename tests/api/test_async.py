@@ -7,15 +7,17 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from inspect import isasyncgenfunction, iscoroutinefunction
 from typing import TypeVar
 
 import psycopg
 import pytest
 
 from dedup import Article, AsyncDeduplicator, Deduplicator, Timeouts, Verdict
+from dedup.api import async_deduplicator
 from dedup.api.async_deduplicator import THREADS
 from dedup.base.errors import ClosedError, DatabaseError, InputError, NotFoundError, UnreachableError
-from dedup.db.database import Database
+from dedup.db.database import MAX_CONNECTIONS, Database
 from dedup.settling.backfill import backfill
 from tests.corpora import answer, article, assert_consistent, assert_right, load, wait_until, window
 
@@ -159,6 +161,82 @@ def test_questions(database: Database, corpus_url: str) -> None:
         found = await dd.get("copy")
         assert found is not None
         assert found.verdict.status == "unique"
+
+    in_corpus(corpus_url, work)
+
+
+LONG_WORK = {
+    *("backfill", "dry_run", "export_corpus", "export_network", "export_panel", "export_stories"),
+    *("import_corpus", "initialize", "keep_sentences", "load", "preview_load", "prune", "repair", "retry"),
+    "verify",
+}
+PARTS = {
+    *("attachments", "browsing", "common_sentences", "corrections", "credits", "engine", "judgements"),
+    *("loads", "location", "outlets", "pins", "settings"),
+}
+
+
+def test_both_doors_have_the_same_methods_except_long_work_and_parts() -> None:
+    blocking, asynchronous = (
+        {name for name in dir(door) if name[0] != "_"} for door in (Deduplicator, AsyncDeduplicator)
+    )
+    assert blocking - asynchronous == LONG_WORK | PARTS
+    assert asynchronous <= blocking
+    for name in asynchronous - {"close", "submit_many"}:
+        made = getattr(AsyncDeduplicator, name)
+        assert made.__wrapped__ is getattr(Deduplicator, name)
+        assert iscoroutinefunction(made) != isasyncgenfunction(made), name
+
+
+def test_rows_come_page_by_page_and_do_not_keep_a_connection(
+    database: Database, corpus_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(async_deduplicator, "ROWS_AT_ONCE", 7)
+    load(database, *ARTICLES)
+    backfill(database, workers=0)
+
+    async def work(dd: AsyncDeduplicator) -> None:
+        with Deduplicator(corpus_url) as blocking:
+            assert [row async for row in dd.marks()] == [*blocking.marks()]
+            assert [row async for row in dd.matches()] == [*blocking.matches()]
+            assert await dd.stories(3) == blocking.stories(3)
+            assert await dd.explain("a00", "a01") == blocking.explain("a00", "a01")
+            assert (await dd.status()).counts == blocking.status().counts
+        with pytest.raises(InputError, match="no status"):
+            await anext(dd.marks(status="new"))  # type: ignore[arg-type]
+        for _ in range(2 * MAX_CONNECTIONS):
+            rows = dd.marks()
+            assert (await anext(rows))["id"] == "a00"
+            await rows.aclose()
+        for _ in range(2 * MAX_CONNECTIONS):
+            async for _ in dd.marks(limit=8):
+                break
+        assert await dd.get("a00")
+        await until(lambda: at_work(database) == [])
+
+    in_corpus(corpus_url, work)
+
+
+def test_a_task_that_is_cancelled_while_it_reads_rows_ends_its_transaction(
+    database: Database, corpus_url: str
+) -> None:
+    load(database, *ARTICLES)
+
+    async def read(dd: AsyncDeduplicator) -> None:
+        async for _ in dd.marks():
+            pass
+
+    async def work(dd: AsyncDeduplicator) -> None:
+        with psycopg.connect(corpus_url) as other:
+            other.execute("LOCK TABLE dedup.article")
+            task = asyncio.create_task(read(dd))
+            await until(lambda: waiting(database) == 1)
+            task.cancel()
+            await asyncio.sleep(0)
+            other.rollback()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await until(lambda: at_work(database) == [])
 
     in_corpus(corpus_url, work)
 

@@ -119,6 +119,13 @@ def test_marks_can_be_asked_for_by_what_they_are(settled: Deduplicator, asked: A
     assert [row["id"] for row in settled.marks(**asked)] == list(ids)
 
 
+def test_rows_can_be_read_again(settled: Deduplicator) -> None:
+    marks = settled.marks(status="similar")
+    assert [row["id"] for row in marks] == [row["id"] for row in marks] == ["a", "c"]
+    settled.delete("c")
+    assert [*marks] == []
+
+
 def test_marks_of_no_such_status_are_an_error(dd: Deduplicator) -> None:
     with pytest.raises(InputError, match=r"there is no status 'new'; there are .*unique"):
         list(dd.marks(status="new"))  # type: ignore[arg-type]
@@ -313,6 +320,23 @@ def test_pandas_finds_an_engine(settled: Deduplicator) -> None:
 
     frame = pandas.read_sql("SELECT source_id, copies FROM dedup.story ORDER BY source_id", settled.engine())
     assert frame["copies"].tolist() == [1, 0, 0]
+    assert settled.engine().url.database == settled.location.split("'")[1]
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://ann:hunter2@db.example:5433/news", "postgresql+psycopg://ann@db.example:5433/news"),
+        ("host=/run/pg user=ann dbname=news", "postgresql+psycopg://ann@/news?host=%2Frun%2Fpg"),
+        ("host=a,b port=1,2 dbname=news password=hunter2", "postgresql+psycopg:///news"),
+        ("dbname='x:hunter2@host'", "postgresql+psycopg://"),
+        ("host=db sslpassword=hunter2 user=hunter:2", "postgresql+psycopg://db"),
+    ],
+)
+def test_an_engine_shows_its_address_without_secrets(url: str, shown: str) -> None:
+    database = Database(url)
+    assert str(database.engine().url) == shown
+    database.close()
 
 
 def test_a_schema_is_made_by_initialize(server: Any) -> None:
@@ -340,7 +364,15 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "submit a dict": (lambda dd: dd.submit({"id": "a"}), "an Article is wanted, not dict"),
     "one of many": (lambda dd: dd.submit_many([NEWS[0], "junk"]), "an Article is wanted, not str"),
     "load a number": (lambda dd: dd.load(5), "load takes a path, articles, dicts or a table, not int"),
-    "load names": (lambda dd: dd.load(["a.csv"]), "load takes a path, articles, dicts or a table, not str"),
+    "load names": (lambda dd: dd.load(["a.csv"]), "all of one kind; item 1 is of the type str"),
+    "load one dict": (lambda dd: dd.load({"id": "a", "text": "b"}), "not one dict: put it into a list"),
+    "load one article": (lambda dd: dd.load(NEWS[0]), "not one Article: put it into a list"),
+    "load a wrong file": (lambda dd: dd.load(__file__, format="xlsx", encoding="x"), "leave out `encoding`"),
+    "keep a sheet": (lambda dd: dd.load([{"id": "a"}], keep=["x"]), "they have id; correct `keep`"),
+    "map nothing": (
+        lambda dd: dd.load([{"id": "a"}], fields={"text": "x"}),
+        'correct `fields={"text": "NAME"}`',
+    ),
     "look up a number": (lambda dd: dd.lookup(5), "an Article is wanted, not int"),
     "timeout": (lambda dd: dd.submit(NEWS[0], timeout="x"), "the timeout must be a number of seconds"),
     "batch 0": (lambda dd: dd.backfill(batch=0), "batch must be a whole number from 1 to 100,000, not 0"),
@@ -358,7 +390,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "delete letters": (lambda dd: dd.delete_many("abc"), "source_ids must be a list of strings, not str"),
     "retry": (lambda dd: dd.retry(None), "the reason must be a string"),
     "marks of a number": (lambda dd: dd.marks(publication=3), "publication must be a string, not int"),
-    "marks since": (lambda dd: dd.marks(since="24h"), "since is not a time; write it like"),
+    "marks since": (lambda dd: dd.marks(since="24 hours"), "since is not a time; write it like"),
     "marks since a delta": (lambda dd: dd.marks(since=timedelta(1)), "since must be a time, not timedelta"),
     "marks, limit": (lambda dd: dd.marks(limit=2**70), "limit must be a whole number from 0 on"),
     "the address": (
@@ -375,6 +407,17 @@ def test_a_wrong_argument_is_an_error_of_ours_that_says_what_is_wanted(dd: Dedup
         list(call(dd) or ())
     assert words in str(error.value)
     assert list(dd.marks()) == []
+
+
+def test_a_load_of_both_kinds_names_the_first_of_the_other_kind(dd: Deduplicator) -> None:
+    with pytest.raises(InputError, match="all of one kind; item 2 is of the type dict"):
+        dd.load([NEWS[0], {"id": "b", "text": "Words."}])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("load", ["load", "preview_load"])
+def test_an_unknown_argument_of_load_is_named_with_the_known_ones(dd: Deduplicator, load: str) -> None:
+    with pytest.raises(TypeError, match=rf"^{load}\(\) takes no argument 'map'; it reads by fields, format"):
+        getattr(dd, load)("a.csv", map={"text": "body"})
 
 
 def test_a_ping_notices_another_schema(dd: Deduplicator, corpus_url: str) -> None:
@@ -403,3 +446,24 @@ def test_any_text_can_be_looked_up_as_it_can_be_an_article(settled: Deduplicator
 def test_a_time_may_be_given_as_files_give_it(settled: Deduplicator) -> None:
     assert [row["id"] for row in settled.marks(since="2024-03-01T01:00Z")] == ["b", "c"]
     assert [row["id"] for row in settled.marks(since=at(60).timestamp())] == ["b", "c"]
+
+
+def test_questions_can_be_asked_within_a_scope(dd: Deduplicator) -> None:
+    readers = {"ann": 3, "ben": 2, None: 1}
+    dd.load(
+        article(f"{reader}/{i}", window(0, 6), i, scope=reader)
+        for reader, entries in readers.items()
+        for i in range(entries)
+    )
+    dd.backfill(workers=0)
+    assert [row["id"] for row in dd.marks(scope="ben")] == ["ben/0", "ben/1"]
+    assert [row["id"] for row in dd.marks(scope="ann", status="duplicate", limit=1)] == ["ann/1"]
+    assert [(story.id, story.copies) for story in dd.stories(scope="ben")] == [("ben/0", 1)]
+    assert [story.id for story in dd.stories()] == ["ann/0", "ben/0"]
+    again = article("new", window(1, 6), 9, scope="ben")
+    for given in (again, again.text):
+        assert dd.lookup(given, scope="ann").duplicate_of == "ann/0"
+        assert dd.lookup(given, scope="nobody").status == "unique"
+        assert [*dd.stories(scope="nobody"), *dd.marks(scope="nobody")] == []
+    assert dd.lookup(again).duplicate_of == "ben/0"
+    assert dd.lookup(again.text).duplicate_of == "None/0"

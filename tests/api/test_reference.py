@@ -33,7 +33,7 @@ CLASSES = (
 )
 """Classes that need an example of every public method."""
 
-ASYNC = ("AsyncDeduplicator.submit", "AsyncDeduplicator.submit_many")
+ASYNC = ("AsyncDeduplicator.submit", "AsyncDeduplicator.submit_many", "AsyncDeduplicator.marks")
 """Methods with their own examples, because they differ from the methods of `Deduplicator`."""
 
 
@@ -91,6 +91,9 @@ def test_methods_are_shown_with_signature_text_errors_and_example(pages: dict[st
     # A method without code of its own is shown as the function that it calls.
     assert "{py:method} vitals(lately: float = 86400.0) -> dedup.Vitals" in corpus
     assert "{py:method} get(source_id: str) -> dedup.MarkedArticle | None\n:async:" in loop
+    assert "{py:method} marks(*, status: " in loop
+    assert ") -> AsyncGenerator[dedup.MarkRow, None]\n" in loop
+    assert "{py:method} vitals(lately: float = 86400.0) -> dedup.Vitals\n:async:" in loop
     told = pages["answers"].partition("{py:class} dedup.Verdict\n")[2].partition("attribute} copy_count")[2]
     assert told.startswith("\n:type: int\n:value: 0\n\nnumber of copies, counted up to 10,000.\n")
 

@@ -304,7 +304,7 @@ def test_an_article_of_our_own_stands_in_the_way_of_a_row(database: Database, ow
     assert_right(database)
     news(owner, "wire")
     load(database, article("wire/1", window(0, 6), 0))
-    with pytest.raises(InputError, match="choose another --name"):
+    with pytest.raises(InputError, match="choose another `name`"):
         attach(database, "wire")
 
 
@@ -429,17 +429,17 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "a condition with an error": (
         "CREATE TABLE news (id integer PRIMARY KEY, body text)",
         {"where": "lang = 'en'"},
-        '--where: column "lang" does not exist',
+        '`where`: column "lang" does not exist',
     ),
     "an empty condition": (
         "CREATE TABLE news (id integer PRIMARY KEY, body text)",
         {"where": ""},
-        "--where: syntax error",
+        "`where`: syntax error",
     ),
     "a condition with a statement": (
         "CREATE TABLE news (id integer PRIMARY KEY, body text)",
         {"where": "true); DROP TABLE news; SELECT (1"},
-        "--where: cannot insert multiple commands",
+        "`where`: cannot insert multiple commands",
     ),
     "a condition that looks elsewhere": (
         "CREATE TABLE news (id integer PRIMARY KEY, body text)",
@@ -459,7 +459,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "a name of 58 bytes": (
         "CREATE TABLE news (id integer PRIMARY KEY, body text)",
         {"name": "x" * 58},
-        "choose a different name with --name",
+        "choose a different name with `name`",
     ),
     "a table of 64 bytes": ("SELECT", {"table": "x" * 64}, "longer than the 63 bytes"),
     "a column of 64 bytes": (
@@ -713,5 +713,5 @@ def test_columns_that_are_named(database: Database, owner: Owner) -> None:
     news(owner)
     with pytest.raises(InputError, match="has no field 'author'"):
         attach(database, columns={**COLUMNS, "author": "outlet"})
-    with pytest.raises(InputError, match="--published: column 'outlet' is of type text"):
+    with pytest.raises(InputError, match=r"`columns\[.published_at.\]`: column 'outlet' is of type text"):
         attach(database, columns={**COLUMNS, "published_at": "outlet"})

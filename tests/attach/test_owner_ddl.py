@@ -739,7 +739,7 @@ def test_remap_asks_for_what_it_cannot_guess(database: Database, owner: Owner, g
     marked_news(database, owner)
     owner.execute(f"ALTER TABLE news DROP COLUMN {gone} CASCADE".encode())
     before = rows(owner, "SELECT id, status FROM dedup.marked_article ORDER BY 1")
-    with pytest.raises(InputError, match="--text" if gone == "body" else "--id"):
+    with pytest.raises(InputError, match=r"`columns\[.text.\]`" if gone == "body" else "`keys`"):
         deduplicator(database).attachments.remap("news")
     with pytest.raises(InputError, match=r"nowhere|clicks"):
         deduplicator(database).attachments.remap("news", columns={"text": "nowhere"}, keys=["clicks"])

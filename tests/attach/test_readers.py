@@ -63,7 +63,7 @@ def test_a_column_with_each_text_once_for_each_user_is_named(
             entry(owner, user, number, 1 + number % 4)
     (line,) = told(database, dry_run=True)
     assert "'user_id'" in line, "of two fitting columns, the one with fewer values is named"
-    assert "--within user_id" in line
+    assert '`within="user_id"`' in line
     owner.execute("ANALYZE entries")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(survey, "SAMPLED_ROWS", 23)
@@ -107,9 +107,10 @@ def test_each_user_has_stories_of_their_own(database: Database, owner: Owner) ->
     for user, numbers in {1: [0, 1, 1], 2: [0, 1, 2, 2], 3: [2]}.items():
         for number in numbers:
             entry(owner, user, number)
-    columns = {"text": "body", "title": "headline", "scope": "user_id"}
+    columns = {"text": "body", "title": "headline"}
     dd = deduplicator(database)
-    assert dd.attachments.attach(f"{SCHEMA}.entries", keys=["id"], columns=columns).told == []
+    attached = dd.attachments.attach(f"{SCHEMA}.entries", keys=["id"], columns=columns, within="user_id")
+    assert attached.told == []
     settle(database)
     assert_right(database)
     entry(owner, 3, 3)  # this row is not settled yet
@@ -123,7 +124,8 @@ def test_each_user_has_stories_of_their_own(database: Database, owner: Owner) ->
     settle(database)
     assert_right(database)
     assert shown() == [(1, 0), (1, 1), (1, 2), (2, 1), (3, 2), (3, 3)]
-    dd.attachments.remap("entries", columns={"scope": "feed_id"})
+    dd.attachments.remap("entries", within="feed_id")
+    assert dd.attachments.list()[0].columns["scope"] == "feed_id"
     settle(database)
     assert_right(database)
 

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 from unittest import mock
@@ -16,8 +17,10 @@ from hypothesis import strategies as st
 
 from dedup.base.article import Article
 from dedup.base.errors import InputError
-from dedup.files.readers import ArticleReader, Item, Reject, Repair, rejects_path
+from dedup.base.progress import SilentProgress
+from dedup.files.readers import ArticleReader, Item, Reject, Repair, read_file, rejects_path
 from dedup.files.reading import Reading
+from dedup.files.report import LoadReport
 from dedup.files.rows import ROWS, GivenRows, find_rows
 from tests.files.test_readers import Stdin
 
@@ -82,6 +85,20 @@ def test_missing_values_of_pandas_are_missing() -> None:
     assert read(rows) == [Article("a", "b")]
 
 
+@given(number=st.integers(1 - 2**53, 2**53 - 1))
+def test_a_whole_number_may_be_a_float_that_pandas_made(number: int) -> None:
+    rows = [{"id": float(number), "text": "b", "scope": float(number)}]
+    assert read(rows) == [Article(str(number), "b", scope=str(number))]
+
+
+def test_a_float_that_is_no_certain_number_is_no_id() -> None:
+    found = read([{"id": value, "text": "b"} for value in (1.5, 2.0**53, float("inf"))])
+    assert {item.reason for item in found if isinstance(item, Reject)} == {
+        "source_id must be a string, not float"
+    }
+    assert len(found) == 3
+
+
 class BrokenDict(dict[str, Any]):
     def values(self) -> Any:
         raise RuntimeError("words of an article")
@@ -96,12 +113,33 @@ def test_bad_rows_are_refused_one_by_one() -> None:
     refused = [item for item in found if isinstance(item, Reject)]
     assert [(item.file, item.line) for item in refused] == [(ROWS, number) for number in range(2, 8)]
     assert [item.reason for item in refused] == [
-        "it is not a dict",
+        "it is not a dict as the first row is, but of the type str",
         "a key of the dict is not a text",
         "the record has 1,002 bytes, the limit is 1,000",
         "text must be a string, not int",
         "text must be a string, not dict",
         "it cannot be read (RuntimeError)",
+    ]
+
+
+def test_a_printed_report_says_why_rows_were_refused(tmp_path: Path) -> None:
+    report = LoadReport()
+    rows: list[dict[Any, Any]] = [{"text": "b"}] * 5 + [{"id": "a"}, {"id": "b", "text": 5}]
+    rows += [{"id": f"c{kind}", "text": [5] if kind else 1.5} for kind in range(2)]
+    rows += [{"id": "x", "text": "x" * 1_001}, {"id": None, 3: "text"}]
+    rejects = tmp_path / "rejects.jsonl"
+    options: Any = {"max_record_bytes": 1_000, "progress": SilentProgress(), "stop": lambda: False}
+    found = read_file(opened(rows), Reading(), report, rejects=rejects, **options)
+    assert [*found] == []
+    assert str(report).splitlines() == [
+        "read 11 lines: 0 new, 0 changed, 0 same, 0 superseded, 11 refused",
+        "  refused: 5 for: source_id is missing (line 1, line 2, line 3, …)",
+        "  refused: 1 for: text is missing (a)",
+        "  refused: 1 for: text must be a string, not int (b)",
+        "  refused: 1 for: text must be a string, not float (c0)",
+        "  refused: 1 for: text must be a string, not list (c1)",
+        "  and 2 more reasons",
+        f"  each refused line: see {rejects}",
     ]
 
 

@@ -14,10 +14,12 @@ from typing import Any, Literal, TypeAlias, get_args
 import pyarrow as pa
 import pyarrow.csv
 
+from dedup.base.answer import Rows
 from dedup.base.verdict import Representative
 from dedup.db.connection import prefer_indexes
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, Database
 from dedup.db.statements import Statements
+from dedup.store import exports
 from dedup.store.stories import delay, known, representing
 
 _sql = Statements("extras/frames/columns")
@@ -32,6 +34,7 @@ _TYPES: Mapping[str, pa.DataType] = {
     "int": pa.int64(),
     "float": pa.float64(),
     "time": pa.timestamp("us", "UTC"),
+    "date": pa.date32(),
     "texts": pa.list_(pa.string()),
 }
 
@@ -79,6 +82,23 @@ SCHEMAS: Mapping[TableName, pa.Schema] = {
 """Columns of each table. `since` selects articles by time of publication (if unknown, of storing), pairs by
 their later article, and stories that have at least one selected article. Url, title, publication, language,
 byline and correction of a story belong to the article that represents the story."""
+
+SUMMARIES: Mapping[str, pa.Schema] = {
+    "origins": _schema("kind word, name text, articles int, stories int, outlets int"),
+    "panel": _schema(
+        "month date, outlet text, family text, articles int, own int, copied int, agency int,"
+        " first_unknown int, not_compared int, diversity float, times_known bool"
+    ),
+    "network": _schema(
+        "original_outlet text, outlet text, copies int, agency_copies int, median_delay_seconds float,"
+        " times_known bool"
+    ),
+    "credits": _schema(
+        "publication text, articles int, credited int, agency_copy int, share float, settled int, own int,"
+        " own_at_most int"
+    ),
+}
+"""Columns of the tables that are counted anew for each call, and have few rows."""
 
 # Keys of the tables whose key is not `id`.
 _KEYS: Mapping[TableName, tuple[str, ...]] = {"matches": ("article_id", "other_id")}
@@ -128,6 +148,11 @@ def batches(
                 batch = _parsed(block, described)
                 last = [batch.column(column)[-1].as_py() for column in key]
                 yield batch.select(schema.names)
+
+
+def summary(database: Database, name: Literal["panel", "network"]) -> Rows[dict[str, Any]]:
+    """Return the rows of a view of outlets."""
+    return exports.lazily(database, _sql(name))
 
 
 def page(

@@ -113,3 +113,13 @@ SELECT count(*) FROM dedup.mark c WHERE status <> 'duplicate' ${stories_since}
 -- name: stories_since
 -- Apply `since` to any article of the story.
 AND (${since} OR EXISTS (SELECT FROM dedup.article_mark d WHERE d.duplicate_of = c.id AND d.time >= %(since)s))
+
+-- name: panel
+-- Return the articles of each outlet by month; undated articles of an outlet are in a row without a month.
+SELECT * FROM dedup.outlet_month ORDER BY month, outlet
+
+-- name: network
+-- Return the ties of outlets.
+SELECT original_outlet, outlet, copies, agency_copies, times_known,
+       extract(epoch FROM median_delay)::double precision AS median_delay_seconds
+FROM dedup.outlet_overlap ORDER BY original_outlet, outlet, times_known DESC

@@ -1,19 +1,21 @@
 """Numbers about a corpus, each with its chart: `frames.figures.copying(duplicates).plot()`.
 
-The functions take the tables of `dedup.frames`; `diversity` takes the panel of `dedup export panel` as a
-pandas DataFrame. The extra `notebook` has the packages. Articles whose time of publication is unknown are in
-no period, and copies whose order is unknown have no delay (docs/semantics.md, section 7).
+The functions take the tables of `dedup.frames`, or DataFrames of pandas with the same columns. The extra
+`notebook` has the packages. Articles whose time of publication is unknown are in no period, and copies whose
+order is unknown have no delay (docs/semantics.md, section 7).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
+from dedup.base.errors import InputError
 from dedup.base.extras import of_extra
+from dedup.base.words import line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,9 +23,11 @@ if TYPE_CHECKING:
 
 SHOWN = 15  # Number of outlets for which a chart has room
 DAYS, WEEKS = 90, 730  # Longest spans of days that are drawn by day, and by week
+LABEL_CHARACTERS = 30  # Maximum length of a name beside a chart
 DELAY_HOURS = 48  # Longer delays are drawn as this delay
 
 Draw = Callable[["DataFrame", "Axes"], None]
+Table: TypeAlias = "pa.Table | DataFrame"
 
 
 @dataclass(frozen=True)
@@ -59,16 +63,16 @@ class CorpusFigures:
         return html
 
 
-def status(marks: pa.Table) -> CorpusFigures:
+def status(marks: Table) -> CorpusFigures:
     """Return the number of articles by status."""
-    counts = _pandas(marks, "status")["status"].value_counts()
+    counts = _pandas("marks", marks, "status")["status"].value_counts()
     return CorpusFigures("Articles by status", counts[counts > 0].to_frame("articles"), _bars("articles"))
 
 
-def over_time(marks: pa.Table) -> CorpusFigures:
+def over_time(marks: Table) -> CorpusFigures:
     """Return originals and duplicates by day, or by week or month if days would be too many to see."""
     pd = _import_pandas()
-    times = _pandas(marks, "published_at", "status")
+    times = _pandas("marks", marks, "published_at", "status")
     usual = times["published_at"].quantile([0.01, 0.99], interpolation="nearest")
     # Leave out the first and last percent: a single wrong year would leave no room for the other times.
     times = times[times["published_at"].between(*usual)]
@@ -91,10 +95,10 @@ def over_time(marks: pa.Table) -> CorpusFigures:
     return CorpusFigures("Articles over time", table, draw)
 
 
-def copying(duplicates: pa.Table) -> CorpusFigures:
+def copying(duplicates: Table) -> CorpusFigures:
     """Return how often each outlet (rows) copied each outlet (columns), as far as times tell."""
     pd = _import_pandas()
-    found = _pandas(duplicates, "publication", "original_publication", "delay_seconds")
+    found = _pandas("duplicates", duplicates, "publication", "original_publication", "delay_seconds")
     later = found[found["delay_seconds"] > 0]
     pairs = pd.crosstab(later["publication"], later["original_publication"])
     rows = pairs.sum(axis="columns").nlargest(SHOWN).index
@@ -102,16 +106,18 @@ def copying(duplicates: pa.Table) -> CorpusFigures:
 
     def draw(counts: DataFrame, ax: Axes) -> None:
         image = ax.imshow(counts, cmap="Blues")
-        ax.set_xticks(range(len(columns)), columns, rotation=45, ha="right")
-        ax.set_yticks(range(len(rows)), rows)
+        ax.set_xticks(range(len(columns)), map(_label, columns), rotation=45, ha="right")
+        ax.set_yticks(range(len(rows)), map(_label, rows))
+        ax.set_xlabel("first outlet")
+        ax.set_ylabel("outlet with the copies")
         ax.figure.colorbar(image, ax=ax, label="duplicates")
 
     return CorpusFigures("Who copies whom", pairs, draw, pairs.loc[rows, columns])
 
 
-def delays(duplicates: pa.Table) -> CorpusFigures:
+def delays(duplicates: Table) -> CorpusFigures:
     """Return the delay of each copy in hours; in whole days if a date has no hour."""
-    hours = _pandas(duplicates, "delay_seconds").dropna() / 3600
+    hours = _pandas("duplicates", duplicates, "delay_seconds").dropna() / 3600
     hours.columns = ["hours"]
 
     def draw(found: DataFrame, ax: Axes) -> None:
@@ -122,26 +128,26 @@ def delays(duplicates: pa.Table) -> CorpusFigures:
     return CorpusFigures("Delay of copies", hours, draw, hours.clip(upper=DELAY_HOURS))
 
 
-def began(marks: pa.Table, stories: pa.Table) -> CorpusFigures:
+def began(marks: Table, stories: Table) -> CorpusFigures:
     """Return the share of the stories with copies that each outlet began, if their first article is known."""
-    printed = _pandas(stories, "source_id", "copies")
+    printed = _pandas("stories", stories, "source_id", "copies")
     taken = printed[printed["copies"] > 0]["source_id"]
-    marked = _pandas(marks, "publication", "story_source_id", "was_first")
+    marked = _pandas("marks", marks, "publication", "story_source_id", "was_first")
     first = marked[marked["was_first"].eq(True) & marked["story_source_id"].isin(taken)]["publication"]
-    shares = 100 * first.cat.remove_unused_categories().value_counts(normalize=True)
+    shares = 100 * first.astype(object).value_counts(normalize=True)
     unit = "percent of these stories"
     table = shares.to_frame(unit)
     return CorpusFigures("Who began the stories that others took up", table, _bars(unit), table.head(SHOWN))
 
 
-def originals(marks: pa.Table) -> CorpusFigures:
+def originals(marks: Table) -> CorpusFigures:
     """Return how much of each outlet is original, in percent, as far as this corpus knows.
 
     The text of an agency is original at the agency only. If times do not tell which article of a story was
     first, each may be original: then the share is between `known` and `known` + `unknown`.
     """
     pd = _import_pandas()
-    marked = _pandas(marks, "publication", "status", "was_first", "credits")
+    marked = _pandas("marks", marks, "publication", "status", "was_first", "credits")
     marked = marked[marked["status"].isin(["unique", "similar", "duplicate"])]
     own = [outlet in by or not len(by) for outlet, by in marked[["publication", "credits"]].to_numpy()]
     first = marked["was_first"].astype(object).where(pd.Series(own, marked.index, dtype=bool), other=False)
@@ -155,13 +161,15 @@ def originals(marks: pa.Table) -> CorpusFigures:
     return CorpusFigures("Original reporting", table, _bars("percent of the outlet's articles"), drawn)
 
 
-def added(additions: pa.Table) -> CorpusFigures:
+def added(additions: Table) -> CorpusFigures:
     """Return percentages by outlet: copies that add nothing, and copies of which over a fifth is new.
 
     Copies within an outlet do not count. Run `dedup sentences` first.
     """
     found = _pandas(
-        additions, "publication", "original_publication", "adds_nothing", "share_in_original", "words"
+        "additions",
+        additions,
+        *("publication", "original_publication", "adds_nothing", "share_in_original", "words"),
     )
     others = found[found["publication"].astype(object) != found["original_publication"].astype(object)]
     table = (
@@ -178,27 +186,34 @@ def added(additions: pa.Table) -> CorpusFigures:
     return CorpusFigures("Copies that add nothing to their original", table, _bars(unit), drawn)
 
 
-def diversity(panel: DataFrame) -> CorpusFigures:
+def diversity(panel: Table) -> CorpusFigures:
     """Return the effective number of origins of the five largest outlets by month, from the panel."""
-    known = panel.dropna(subset=["month", "outlet"])
+    known = _pandas("panel", panel, "month", "outlet", "articles", "diversity").dropna(
+        subset=["month", "outlet"]
+    )
     most = known.groupby("outlet")["articles"].sum().astype(int).nlargest(5).index
     table = known[known["outlet"].isin(most)].pivot(index="month", columns="outlet", values="diversity")
 
     def draw(found: DataFrame, ax: Axes) -> None:
         for name in found.columns:
             ax.plot(found.index, found[name], marker=".", label=name)
-        ax.set_ylabel("effective number of origins")
+        ax.set_xlabel("month")
+        ax.set_ylabel("effective number of origins (1: all have one origin)")
         for text in ax.legend().get_texts():
             text.set_parse_math(False)
 
     return CorpusFigures("Diversity of origins", table, draw)
 
 
+def _label(name: object) -> str:
+    return line(str(name), most=LABEL_CHARACTERS)
+
+
 def _bars(unit: str) -> Draw:
     """Return a function that draws a bar per row, of the columns one after the other."""
 
     def draw(found: DataFrame, ax: Axes) -> None:
-        names = [str(name) for name in found.index]
+        names = [_label(name) for name in found.index]
         left: Any = 0
         for column in found.columns:
             ax.barh(range(len(names)), found[column], 0.8, left, label=column)
@@ -212,9 +227,14 @@ def _bars(unit: str) -> Draw:
     return draw
 
 
-def _pandas(table: pa.Table, *columns: str) -> DataFrame:
+def _pandas(of: str, table: Table, *columns: str) -> DataFrame:
+    """Return columns of a table. `of`: the function of `frames` that returns such a table."""
     _import_pandas()
-    found: DataFrame = table.select(columns).to_pandas()
+    given: Any = table
+    arrow = isinstance(given, pa.Table)
+    if missing := [name for name in columns if name not in (given.column_names if arrow else given.columns)]:
+        raise InputError(f"the table has no column {', '.join(missing)}: give the table of frames.{of}()")
+    found: DataFrame = given.select(columns).to_pandas() if arrow else given[[*columns]].copy()
     return found
 
 

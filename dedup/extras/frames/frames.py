@@ -1,4 +1,4 @@
-"""Read stories, duplicates, additions, matches and marks as Arrow tables, for notebooks: the extra `frames`.
+"""Read stories, duplicates, matches, marks, outlets and more as Arrow tables: the extra `frames`.
 
     from dedup import frames
 
@@ -14,8 +14,9 @@ dictionaries, which pandas shows as categories. Columns have the names of the vi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from typing import Any
 
 import pyarrow as pa
 
@@ -27,7 +28,10 @@ from dedup.base.verdict import Representative
 from dedup.extras.frames import columns, figures
 from dedup.extras.frames.columns import TABLE_NAMES, TableName
 
-__all__ = ["additions", "duplicates", "figures", "marks", "matches", "reader", "stories"]
+__all__ = ["additions", "credits", "duplicates", "figures", "marks", "matches", "network", "origins"]
+__all__ += ["panel", "reader", "stories"]
+
+MOST_ORIGINS = 1_000_000  # Maximum number of origins in a table
 
 
 def stories(
@@ -39,7 +43,7 @@ def stories(
         corpus: a `Deduplicator`, or the address for a `Deduplicator`.
         since: only rows whose article was published at this time or later. Without a time of publication, the
             time of storing counts. A story is returned if this holds for any of its articles, a pair if it
-            holds for the later article. Times have the forms that `Article` takes.
+            holds for the later article. Times have the forms that `Article` takes, or are ages: "7d".
         representative: the article of each story whose title, publication, address, language and byline are
             returned: its first, its latest (the last correction, else the last article) or its fullest.
 
@@ -70,6 +74,44 @@ def marks(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa
     return _table("marks", corpus, since)
 
 
+def origins(corpus: Deduplicator | str | None = None, **conditions: Any) -> pa.Table:
+    """Return the independent origins of articles with the numbers of articles, stories and outlets.
+
+    `conditions`: as in `Deduplicator.origins`, such as `words="harbour storm"`; by default the whole corpus
+    is counted. Pending and failed articles have no known origin. Raises the errors of `Deduplicator.origins`.
+    """
+
+    def ask(found: Deduplicator) -> Iterable[Mapping[str, Any]]:
+        return (one.as_dict() for one in found.origins(**{"limit": MOST_ORIGINS, **conditions}).origins)
+
+    return _summary("origins", corpus, ask)
+
+
+def panel(corpus: Deduplicator | str | None = None) -> pa.Table:
+    """Return the panel of `dedup export panel`: a row per outlet and month of publication.
+
+    Undated articles of an outlet are in a row without a month.
+    """
+    return _summary("panel", corpus, lambda found: columns.summary(found._database, "panel"))
+
+
+def network(corpus: Deduplicator | str | None = None) -> pa.Table:
+    """Return who reprints whom: a row per pair of outlets, with the number of copies and the median delay.
+
+    If `times_known` is false, either outlet may have been first, and the tie has no direction.
+    """
+    return _summary("network", corpus, lambda found: columns.summary(found._database, "network"))
+
+
+def credits(corpus: Deduplicator | str | None = None) -> pa.Table:
+    """Return how much of each publication is agency copy, as `dedup credits` shows."""
+
+    def ask(found: Deduplicator) -> Iterable[Mapping[str, Any]]:
+        return (one.as_dict() for one in found.credits.publications())
+
+    return _summary("credits", corpus, ask)
+
+
 def reader(
     name: TableName,
     corpus: Deduplicator | str | None = None,
@@ -87,6 +129,17 @@ def reader(
     first = checks.optional(checks.moment, "since", since)
     chosen = checks.representative("representative", representative)
     return pa.RecordBatchReader.from_batches(columns.SCHEMAS[name], _opened(name, corpus, first, chosen))
+
+
+def _summary(
+    name: str,
+    corpus: Deduplicator | str | None,
+    ask: Callable[[Deduplicator], Iterable[Mapping[str, Any]]],
+) -> pa.Table:
+    if not isinstance(corpus, Deduplicator):
+        with Deduplicator(corpus) as found:
+            return _summary(name, found, ask)
+    return pa.Table.from_pylist([*ask(corpus)], columns.SUMMARIES[name])
 
 
 def _table(

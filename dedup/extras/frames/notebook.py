@@ -6,13 +6,15 @@ All texts are from strangers: each is escaped, harmful characters are replaced, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from html import escape
+from itertools import islice
 from typing import Any
 
-from dedup.base.answer import Answer
+from dedup.base.answer import Answer, Rows
 from dedup.base.printable import printable
 from dedup.base.verdict import Verdict
 from dedup.settling.explanation import Explanation
@@ -24,7 +26,7 @@ TEXT_SHOWN = 600  # Maximum number of characters of a text
 
 
 def as_html(answer: object) -> str:
-    """Return an answer, or a list of answers, as HTML."""
+    """Return an answer, a list of answers, or the first of its rows, as HTML."""
     match answer:
         case Verdict():
             parts = [_head(str(answer)), _table(answer.matches), _table(answer.copies)]
@@ -35,6 +37,11 @@ def as_html(answer: object) -> str:
             parts = _explanation(answer)
         case list():
             parts = [_table(answer) or _head("none")]
+        case Rows():
+            with closing(iter(answer)) as rows:
+                first = [*islice(rows, ROWS_SHOWN + 1)]
+            parts = [_table(first[:ROWS_SHOWN]) or _head("none")]
+            parts += ["<p>and more</p>"] if len(first) > ROWS_SHOWN else []
         case _:
             parts = [_facts(answer)]
     return f"<div>{''.join(parts)}</div>"
@@ -93,7 +100,7 @@ def _table(answers: Sequence[Any], left_out: Iterable[str] = ()) -> str:
 def _members(answer: object) -> dict[str, Any]:
     if is_dataclass(answer):
         return {one.name: getattr(answer, one.name) for one in fields(answer)}
-    return {"": answer}
+    return dict(answer) if isinstance(answer, Mapping) else {"": answer}
 
 
 def _facts(answer: object) -> str:

@@ -118,6 +118,30 @@ def test_a_parquet_panel_has_the_same_rows_with_types(corpus: Deduplicator, tmp_
     assert rows["", HOSTILE]["first_unknown"] == 1  # Parquet files keep names unchanged
 
 
+@pytest.mark.extra("frames")
+def test_frames_have_the_rows_of_files_and_answers(corpus: Deduplicator, tmp_path: Path) -> None:
+    from dedup import frames
+
+    corpus.export_panel(tmp_path / "panel.parquet")
+    assert frames.panel(corpus).equals(pyarrow.parquet.read_table(tmp_path / "panel.parquet"))
+    assert frames.panel(corpus._database.url).num_rows == 6
+    assert frames.network(corpus).to_pylist() == [
+        {
+            **{"original_outlet": "Wire", "outlet": HOSTILE, "copies": 1, "agency_copies": 0},
+            **{"median_delay_seconds": None, "times_known": False},
+        },
+        {
+            **{"original_outlet": "Wire", "outlet": "Herald", "copies": 3, "agency_copies": 1},
+            **{"median_delay_seconds": 3.0 * 3600, "times_known": True},
+        },
+    ]
+    assert frames.credits(corpus).to_pylist() == [one.as_dict() for one in corpus.credits.publications()]
+    found = frames.origins(corpus, publication="Herald").to_pylist()
+    assert found == [one.as_dict() for one in corpus.origins(publication="Herald").origins]
+    assert {row["name"] for row in found} == {"Wire", "AP"}
+    assert frames.origins(corpus, limit=1).num_rows == 1 < frames.origins(corpus).num_rows
+
+
 def ties(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the edges that NetworkX reads from a file, by the names of the outlets."""
     graph = (nx.read_gexf if file.suffix == ".gexf" else nx.read_graphml)(file)

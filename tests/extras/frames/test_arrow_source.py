@@ -194,6 +194,19 @@ def test_tables_and_dicts_are_loaded(
         assert (again.same, again.refused) == (2, 0)
 
 
+def test_ids_that_a_missing_one_made_floats_are_whole_numbers(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame({"id": [1, None, 3], "text": ["One text.", "Two texts.", "Three texts."]})
+    assert str(table["id"].dtype) == "float64"
+    with Deduplicator(database.url) as dd:
+        report = dd.load(table)
+        assert [row["id"] for row in dd.marks()] == ["1", "3"]
+        assert (report.new, [*report.reasons]) == (2, ["source_id is missing"])
+        assert dd.load(table.dropna().astype({"id": "int64"})).same == 2
+
+
 def test_without_pyarrow_a_table_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: object) -> None:
         raise ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow")

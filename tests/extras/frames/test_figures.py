@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from dedup import frames
+from dedup.base.errors import InputError
 from dedup.base.extras import installing
 from dedup.db.database import Database
 from dedup.extras.frames import columns, figures
@@ -92,6 +93,51 @@ def test_numbers_and_charts_of_a_corpus(newsroom: Database) -> None:
         assert "<table" in (figure._repr_html_() or "")
     assert lengths(status.plot()) == [2, 2]
     assert [text.get_text() for text in added.plot().get_yticklabels()].count("$a_{b$") == 1
+
+
+def test_a_wrong_table_is_an_error_that_names_the_right_one() -> None:
+    marks, stories, duplicates, panel = (
+        pa.table({"status": ["unique"]}),
+        pd.DataFrame({"source_id": ["a"]}),
+        pa.table({}),
+        PANEL[["month"]],
+    )
+    calls: dict[Callable[[], object], str] = {
+        lambda: figures.over_time(marks): "no column published_at: give the table of frames.marks()",
+        lambda: figures.began(marks, stories): "no column copies: give the table of frames.stories()",
+        lambda: figures.delays(duplicates): "no column delay_seconds: give the table of frames.duplicates()",
+        lambda: figures.added(marks): "no column publication, .*: give the table of frames.additions()",
+        lambda: figures.diversity(panel): "outlet, articles, diversity: give the table of frames.panel()",
+    }
+    for call, message in calls.items():
+        with pytest.raises(InputError, match=message.replace("()", r"\(\)")):
+            call()
+
+
+def test_charts_name_their_axes_and_cut_long_names() -> None:
+    long = "Gazette of the United Provinces and of the Overseas Territories"
+    copied = pa.table({"publication": [long], "original_publication": ["Wire\n"], "delay_seconds": [60.0]})
+    copying = figures.copying(copied)
+    assert copying.table.index.tolist() == [long]
+    ax = copying.plot()
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["Gazette of the United Provinc…"]
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["Wire"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("first outlet", "outlet with the copies")
+    ax = figures.diversity(pa.Table.from_pandas(PANEL)).plot()
+    assert ax.get_xlabel() == "month"
+    assert ax.get_ylabel().startswith("effective number of origins")
+
+
+def test_tables_may_be_dataframes(newsroom: Database) -> None:
+    tables = [getattr(frames, name)(newsroom.url) for name in ("marks", "stories", "duplicates", "additions")]
+    frames_of_pandas = [table.to_pandas() for table in tables]
+    for made, again in zip(every(*tables), every(*frames_of_pandas), strict=True):
+        assert made.table.equals(again.table)
+    assert figures.diversity(frames.panel(newsroom.url)).table.columns.tolist() == [
+        "$a_{b$",
+        "Courier",
+        "Wire",
+    ]
 
 
 def test_an_empty_corpus_gives_empty_charts() -> None:

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from dedup import Deduplicator
+from dedup import Article, Deduplicator
 from dedup.base.errors import ClosedError, InputError, SchemaError
 from dedup.base.extras import installing
 from dedup.db.database import Database
@@ -162,6 +162,9 @@ def test_an_empty_corpus_is_tables_without_rows(database: Database) -> None:
     for name in NAMES:
         found = getattr(frames, name)(database.url)
         assert (found.num_rows, found.schema) == (0, columns.SCHEMAS[name])
+    for summary, schema in columns.SUMMARIES.items():
+        found = getattr(frames, summary)(database.url)
+        assert (found.num_rows, found.schema) == (0, schema)
 
 
 def test_since_is_of_the_article_the_later_one_and_any_of_the_story(dd: Deduplicator) -> None:
@@ -174,8 +177,17 @@ def test_since_is_of_the_article_the_later_one_and_any_of_the_story(dd: Deduplic
     assert set(later["source_id"].to_pylist()) == {"c2", "c3", "s"}
     assert 0 < later.num_rows < frames.matches(dd).num_rows
     assert frames.stories(dd, since="2030-01-01").num_rows == 0
-    with pytest.raises(InputError, match="since"):
-        frames.stories(dd, since="soon")
+    for wrong in ("soon", "999999d"):
+        with pytest.raises(InputError, match="since"):
+            frames.stories(dd, since=wrong)
+
+
+def test_since_may_be_an_age(newsroom: Database, dd: Deduplicator) -> None:
+    load(newsroom, Article("new", "Words of today.", published_at=datetime.now(UTC) - timedelta(hours=30)))
+    for since in ("2d", "31h", "1900 m"):
+        assert frames.marks(dd, since=since)["source_id"].to_pylist() == ["new"]
+        assert [row["id"] for row in dd.marks(since=since)] == ["new"]
+    assert frames.marks(dd, since="1d").num_rows == 0
 
 
 def test_a_reader_gives_batches_of_one_moment_and_gives_its_connection_back(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -10,7 +11,7 @@ import pytest
 
 from dedup import Deduplicator
 from dedup.base import plugins
-from dedup.base.answer import Answer, Answers
+from dedup.base.answer import Answer, Answers, Rows
 from dedup.base.verdict import Copy, Match, Verdict
 from dedup.db.database import Database
 from dedup.extras.frames import notebook
@@ -46,7 +47,7 @@ class ShownPage(HTMLParser):
 
 
 def shown(answer: object) -> ShownPage:
-    assert isinstance(answer, Answer | Answers)
+    assert isinstance(answer, Answer | Answers | Rows)
     page = answer._repr_html_()
     assert page is not None
     found = ShownPage(page)
@@ -97,12 +98,36 @@ def test_a_corpus_is_shown(database: Database) -> None:
         assert page.tags.count("mark") > 0
         verdict = dd.lookup("Words of nobody. " * 30)
         assert str(verdict) in shown(verdict).text
+        assert {"c", "duplicate", "a"} <= {*_cells(dd.marks())}
+        assert {"c", "a", "sentences"} <= {*_cells(dd.matches())}
+        assert shown(dd.removable()).text == "none"
         for answer in (dd.status(), dd.verify(), dd.preview(), dd.runs(), dd.origins()):
             assert shown(answer).text
 
 
+def test_rows_are_shown_without_reading_all_of_them() -> None:
+    read: list[int] = []
+    closed: list[bool] = []
+
+    def rows() -> Generator[dict[str, object], None, None]:
+        try:
+            for number in range(10**9):
+                read.append(number)
+                yield {"id": HOSTILE, "number": number}
+        finally:
+            closed.append(True)
+
+    found = Rows(rows)
+    page = shown(found)
+    assert page.tags.count("tr") == notebook.ROWS_SHOWN + 1
+    assert page.text.endswith("and more")
+    assert (len(read), closed) == (notebook.ROWS_SHOWN + 1, [True])
+    assert "list(" in repr(found)
+    assert len(read) == notebook.ROWS_SHOWN + 1
+
+
 def _cells(answer: object) -> list[str]:
-    assert isinstance(answer, Answer | Answers)
+    assert isinstance(answer, Answer | Answers | Rows)
     found: list[str] = []
 
     class Cells(ShownPage):
