@@ -84,9 +84,9 @@ SELECT (SELECT count(*) FROM taken), (SELECT bool_or(coalesce(cardinality(source
 SELECT FROM ${refer}
 
 -- name: resting
--- Select the attachments that are not to be compared yet for changes of base tables that name no rows.
+-- Select the attachments that rest. Until the end of the rest, a note of a base table that names no rows must wait.
 SELECT id FROM dedup.attachment WHERE rests_until > now()
 
 -- name: rest
--- Store how long an attachment is not to be compared again for changes of base tables that name no rows.
+-- Let an attachment rest (see `resting`) for `seconds`.
 UPDATE dedup.attachment SET rests_until = now() + make_interval(secs => %(seconds)s) WHERE id = %(id)s

@@ -78,5 +78,5 @@ SELECT ${pair} FROM (
 ) AS ranked WHERE best_match AND (rank <= %(pairs)s OR rule = 'pinned')
 
 -- name: best_match_pairs
--- Return the pair of each article with its best match, if the best match is a later article.
+-- Return the pair of each article with its best match; no pair if the best match is an earlier article.
 SELECT ${pair} FROM dedup.match WHERE other_id = ANY (%(ids)s) AND best_match

@@ -102,7 +102,7 @@ def asked(
     given, names, near = as_stored(dd, given, offered=offered)
     only = chosen(given, *NAMES)
     if first is None and last is None and days is not None and not given["whole"]:
-        last = dd.browsing.newest_day(**only)  # None without dated articles: then the whole corpus
+        last = dd.browsing.newest_day(**only)  # None if no article is dated: then count the whole corpus
         first = moved(last, timedelta(days=1 - days)) if last else None
     elif last is None:
         last = first

@@ -83,7 +83,11 @@ Rows = Callable[[Any], Sequence[Any]]
 
 
 def tables(ask: Query, **given: Mapping[str, str] | tuple[Mapping[str, str], Rows]) -> tuple[PageTable, ...]:
-    """Return tables from one answer of `ask`. `given`: name=columns, or name=(columns, answer -> rows)."""
+    """Return the tables of an answer of `ask`. `given`: name of a table -> its columns.
+
+    The rows of a table are the attribute of the answer that has the name of the table. For other rows, give a
+    pair: the columns, and a function that takes the rows from the answer.
+    """
     found = []
     for name, one in given.items():
         told, rows = one if isinstance(one, tuple) else (one, attrgetter(name))

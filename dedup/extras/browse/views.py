@@ -181,7 +181,7 @@ def search(dd: Deduplicator, given: Fields) -> View:
     if asked:
         try:
             page = found_by(dd, given)
-        except InputError as error:  # for example, a search for words without the word index
+        except InputError as error:  # for example, words were given, but the corpus has no index of words
             refused = sentence_of(str(error))
     more = go("/search", **{**given, "after": page.after}) if page else ""
     values = {"given": given, "searched": asked, "page": page, "next": more, "refused": refused}

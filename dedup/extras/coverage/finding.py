@@ -32,7 +32,7 @@ from dedup.store.word_index import FOLDED, TEXT_CHARACTERS, WORDS, block, index_
 _sql = Statements("extras/coverage/finding")
 
 # Maximum number of words by which candidates are found. 40 words found 98.5 % of originals, 64 words 98.9 %,
-# and more words no more originals.
+# and more words did not find more.
 MOST_WORDS = 64
 # Maximum number of entries that the index should return for these words; each takes some 2 µs.
 POSTINGS = 20_000
@@ -67,7 +67,7 @@ class AskedText:
     id: int | None = None  # None for a text that is not stored
     known_at: datetime | None = None
     story: int | None = None  # id of the original
-    scope: str | None = None  # only articles of this scope are found; of any scope for a text
+    scope: str | None = None  # scope of the articles to find; not used if the text is not stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ def _articles_within(cursor: Cursor, window: TimeWindow | None) -> int:
 
 
 def _marks(window: TimeWindow) -> str:
-    """Return a text query for the markers of the days of a window, or of the blocks of a long window."""
+    """Return a text query for articles of any day in a window. A long window is queried in blocks of days."""
     first, last = window.since.date(), (window.until - timedelta(microseconds=1)).date()
     days = (last - first).days + 1
     marks: list[date | int] = [first + timedelta(days=n) for n in range(days)]

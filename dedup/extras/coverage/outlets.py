@@ -1,4 +1,4 @@
-"""`Deduplicator.outlets`: owners and other names of outlets, and the agencies that some outlets are.
+"""`Deduplicator.outlets`: owners and other names of outlets, and which outlets are agencies.
 
 The table `dedup.outlet` is small, and is read and changed as a whole. `names.py` proposes rows; nothing is
 stored unless a person asks for it.
@@ -85,7 +85,7 @@ def set_outlet(
     alias_of: str | None = None,
     agency: str | None = None,
 ) -> Outlet:
-    """State the family, the outlet or the agency of an outlet; None keeps a value, "" removes it.
+    """State family, `alias_of` or agency of an outlet; None keeps a value, "" removes it.
 
     `alias_of` replaces family and agency, because an alias has those of its outlet. Raises InputError: a name
     is blank or too long, the outlet is an alias and gets a family, or there would be an alias of an alias.

@@ -57,7 +57,7 @@ class Mentions:
 
 
 def _names(text: str) -> dict[str, str]:
-    """Return runs of capitalised words, and the parts of runs, by normalised words.
+    """Find runs of capitalised words, and all parts of runs. Return normalised words -> words as printed.
 
     >>> sorted(_names("Smith & Nephew, said Anna Berg").values())
     ['Anna', 'Anna Berg', 'Berg', 'Nephew', 'Smith', 'Smith & Nephew']

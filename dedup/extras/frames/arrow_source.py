@@ -46,7 +46,7 @@ class ArrowSource:
                     for cells in rows.cells(piece):
                         number += 1
                         yield rows.record(number, cells)
-        except Exception as error:  # a stream of another library, too
+        except Exception as error:  # a stream of another library may raise anything
             raise InputError(
                 f"{ROWS}: reading failed after {number:,} rows ({type(error).__name__})"
             ) from None

@@ -120,7 +120,7 @@ def batches(
     written = b"COPY (" + page(name, since, rows, representative) + b") TO STDOUT (FORMAT csv, NULL '\\N')"
     described = pa.schema([*schema, *((column, _TYPES["int"]) for column in key)])
     before, last = None, [-1] * len(key)
-    # A page without rows leaves the key unchanged: then there are no more rows.
+    # `last` is the key of the last row read. If a page does not change it, the page was empty: stop.
     while last != before:
         before = last
         with cursor.copy(written, {**dict(zip(key, last, strict=True)), "since": since}) as copied:

@@ -33,7 +33,7 @@ class CorpusFigures:
     title: str
     table: DataFrame
     _draw: Draw = field(repr=False)
-    _drawn: DataFrame | None = field(default=None, repr=False)  # numbers in the chart; None: the table
+    _drawn: DataFrame | None = field(default=None, repr=False)  # numbers in the chart; None: as in `table`
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the chart, by default into a new figure; return its axes, empty if there are no numbers.
@@ -44,7 +44,7 @@ class CorpusFigures:
         with of_extra("plot", "notebook"):
             import matplotlib.pyplot as plt
         if ax is None:
-            ax = plt.figure(layout="constrained").add_subplot()  # long names have room
+            ax = plt.figure(layout="constrained").add_subplot()  # makes room for long names
         ax.set_title(self.title)
         drawn = self.table if self._drawn is None else self._drawn
         if len(drawn):
@@ -123,7 +123,7 @@ def delays(duplicates: pa.Table) -> CorpusFigures:
 
 
 def began(marks: pa.Table, stories: pa.Table) -> CorpusFigures:
-    """Return the share of the stories with copies that each outlet began, if their first article is known."""
+    """Return the share of stories that each outlet began, among stories with copies and a known first one."""
     printed = _pandas(stories, "source_id", "copies")
     taken = printed[printed["copies"] > 0]["source_id"]
     marked = _pandas(marks, "publication", "story_source_id", "was_first")
@@ -195,7 +195,7 @@ def diversity(panel: DataFrame) -> CorpusFigures:
 
 
 def _bars(unit: str) -> Draw:
-    """Return a function that draws a bar per row, of the columns one after the other."""
+    """Return a function that draws a bar for each row, with the columns stacked in it."""
 
     def draw(found: DataFrame, ax: Axes) -> None:
         names = [str(name) for name in found.index]

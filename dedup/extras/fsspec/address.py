@@ -25,7 +25,7 @@ PACKAGES = {
 """Schemes of stores, each with the package that fsspec needs for it."""
 
 SCHEMES = (*WEB, *PACKAGES)
-"""Schemes that are read. Other schemes of fsspec cache, unpack or read local files, as dedup itself does."""
+"""Schemes that are read. fsspec's others cache, unpack or read local files; dedup does this itself."""
 
 BLOCK_BYTES = 4_194_304  # Bytes per request, and held in memory
 CONNECT_SECONDS, READ_SECONDS = 30, 60  # Maximum waits for a connection and for the next bytes

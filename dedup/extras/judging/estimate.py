@@ -117,7 +117,7 @@ class Design:
 
 
 def with_twins(found: Flags, duplicate: Flags) -> tuple[Flags, Flags]:
-    """Append the twins of the judged pairs, which have opposite labels, to the flags of the pairs."""
+    """Append flags for the twins of `Design.replicates`: `found` is the same, `duplicate` the opposite."""
     return np.concatenate([found, found], axis=-1), np.concatenate([duplicate, ~duplicate])
 
 
@@ -145,7 +145,7 @@ def quality(
 ) -> Quality:
     """Estimate precision, recall and F1. `found`: the method's duplicates; `duplicate`: the people's."""
     point = design.weights()[np.newaxis]
-    # One interval per reason for doubt: sampling, strata with one label, strata where `found` never varies.
+    # An interval for each doubt: about the sample, strata with equal labels, and strata with equal `found`.
     other_labels = with_twins(found, duplicate)
     other_findings = with_twins(duplicate, found)[::-1]
     drawn = (

@@ -102,7 +102,10 @@ def what_would_change(cursor: Cursor, present: Settings, other: Settings, count:
 
 
 def marked_stories(database: Database) -> tuple[dict[str, int], Groups]:
-    """Number the articles. Return source_id -> number, and number -> story. InputError: one is unsettled."""
+    """Number the articles; return the number of each source_id, and the story of each number.
+
+    Raises InputError: an article is unsettled.
+    """
     with database.transaction() as cursor:
         _refuse_unsettled(cursor)
     marks = {row["id"]: row["duplicate_of"] or row["id"] for row in exports.marks(database)}

@@ -36,7 +36,7 @@ class Strata:
 
     names: tuple[str, ...]  # names of strata with at least one pair, the lowest scores first
     sizes: Numbers  # shape (strata,): number of pairs in each stratum
-    importance: npt.NDArray[np.float64]  # shape (strata,): at least 1; more pairs are drawn if larger
+    importance: npt.NDArray[np.float64]  # shape (strata,): at least 1; a larger value draws more pairs
     stratum: Numbers  # shape (m,): index of each pair's stratum
 
 

@@ -129,7 +129,7 @@ def _named(row: Mapping[str, Any], min_jaccard: float) -> tuple[list[tuple[str, 
 
 
 Counts = npt.NDArray[np.int64]
-"""Shape (k,): a whole number for each of the k pairs of a story and a group that have common documents."""
+"""Shape (k,): a whole number per overlap. An overlap is a story and a group with common documents."""
 
 # Recall is measured per size of story, because overall recall would hide poor recall of the few big stories.
 STORY_SIZES: tuple[tuple[int, int | None], ...] = ((2, 4), (5, 19), (20, 49), (50, 99), (100, None))

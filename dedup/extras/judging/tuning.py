@@ -81,7 +81,8 @@ def tune(
     Raises InputError if too few pairs have been judged, or if all judgements are equal.
     """
     # A similar threshold must not exceed the duplicate threshold, even if a user adopts only one result. So
-    # both results fit the present settings, and the similar thresholds also fit the new duplicate thresholds.
+    # new duplicate thresholds are not below the present similar thresholds. New similar thresholds are above
+    # neither the present nor the new duplicate thresholds.
     sure = [pair for pair in pairs if pair.label != "unsure"]
     if len(sure) < FEWEST:
         raise InputError(
@@ -132,7 +133,7 @@ def _tune(
     rows = np.arange(len(again))
     flattered = np.mean(again[rows, favourites] - again[:, 0] - (point[favourites] - point[0]))
     optimism = max(0.0, float(flattered))
-    if point[best] - optimism <= point[0]:  # the optimism explains the whole gain
+    if point[best] - optimism <= point[0]:  # no gain is left without the optimism
         best, optimism = 0, 0.0
     gain = interval(point[best] - point[0] - optimism, again[:, best] - again[:, 0] - optimism)
     return Tuned(

@@ -79,7 +79,7 @@ def loads_remove(
     yes: YesOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Delete the articles that a load or a feed brought; the next backfill settles the others without them.
+    """Delete the articles that a load or a feed brought; the next backfill settles related articles again.
 
     An article stays if it was stored before, if another load or feed had it too, or if somebody else changed
     its text since. To remove an article that several loads had, remove these loads together. An edit is not

@@ -181,7 +181,7 @@ class _Chosen:
 
     loads: list[int]
     feeds: list[int]
-    of_feeds: frozenset[int]  # numbers of the loads that were made for feeds by this call
+    of_feeds: frozenset[int]  # the loads (by number) that this call stored for feeds
 
     @property
     def stored_loads(self) -> list[int]:

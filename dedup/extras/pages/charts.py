@@ -44,7 +44,7 @@ class Bar:
     label: str
     value: int
     share: float = 1.0
-    apart: bool = False  # drawn at the right; cut if it is higher than all other bars
+    apart: bool = False  # drawn to the right of the other bars, at most as high as the highest of them
 
 
 def story_timeline(prints: Sequence[Print]) -> Markup:
@@ -94,7 +94,7 @@ def story_timeline(prints: Sequence[Print]) -> Markup:
 
 
 BAR_HEIGHT, BAR_TOP, BAR_BOTTOM = 120, 18, 22  # Pixels; room for labels at both ends
-APART = 18.0  # Percent of the width for a bar with `apart`, and its label
+APART = 18.0  # Room for a bar with `apart` and for its label, in percent of the width
 BAR_LETTERS, GAP = 60, 3  # Letters that fit below the bars of half a wide page, and between two labels
 
 
@@ -138,7 +138,7 @@ def bars(values: Sequence[Bar], title: str, name: str = "bars") -> Markup:
 def _tick(
     middle: float, y: float, words: str, narrow: int, *, right: float = 100, more: bool = False
 ) -> Markup:
-    """Return a label around a place across, in percent, moved if an end would be cut on a narrow screen.
+    """Return a label centred at `middle` percent of the width, moved if a narrow screen would cut an end.
 
     `right`: where the room for the label ends. `more`: there is room for the label on wide screens only.
     """

@@ -44,7 +44,7 @@ class ComparedLine:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Lines, shown or folded behind a click; or no lines, and in `cut` the number of characters left out."""
+    """Lines, shown or folded behind a click. Without lines, `cut` is the number of characters left out."""
 
     lines: tuple[ComparedLine, ...]
     folded: bool = False

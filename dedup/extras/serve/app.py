@@ -260,7 +260,10 @@ class Service:
 
 
 class Probe(Generic[_Found]):
-    """Ask the database at most once in `HEALTH_SECONDS`, however many clients ask. `note`: of `OutageLog`."""
+    """Ask the database at most once in `HEALTH_SECONDS`, however many clients ask.
+
+    `note` gets the error of each question, or None: `OutageLog.note`.
+    """
 
     def __init__(
         self,

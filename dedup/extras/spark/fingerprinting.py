@@ -184,7 +184,7 @@ def _first(cells: list[Column]) -> Column:
 
 
 def _digest(cells: DataFrame, layout: Layout) -> Column:
-    """Compute `exchange.text_digest` in Spark. A value that storing would change matches no stored digest."""
+    """Compute `exchange.text_digest` in Spark. If storing would change a value, no stored digest is equal."""
     # Stored values have no NUL, so a row with a NUL cannot have the digest of a stored article.
     types, parts = dict(cells.dtypes), []
     for field in ("language", "title", "text", "scope"):
@@ -213,7 +213,7 @@ def _found(cells: DataFrame, layout: Layout, changed: DataFrame, count: int) -> 
 
 
 def _kept(known: DataFrame, made: DataFrame, moved: DataFrame, new: int) -> DataFrame:
-    """Return the known articles whose texts were not read again, with the times that the input changed."""
+    """Return the known articles whose texts were not read again, with new times if the input changed them."""
     kept = _without(known.select(*columns(FINGERPRINT)), made.select("source_id"), new)
     times = [name.removeprefix("known_") for name in rows.KNOWN_TIMES]
     given = moved.select(

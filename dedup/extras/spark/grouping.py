@@ -150,7 +150,7 @@ def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> Da
 
 
 def _judged(batches: Iterator[pa.RecordBatch], bands: int, limit: int) -> Iterator[pa.RecordBatch]:
-    """Yield the common sentences; a row has a sentence, its carriers, pairs in one bucket, and a pin."""
+    """Yield the common sentences. A row: sentence, carriers, pairs of carriers in one bucket, pinned."""
     for batch in batches:
         found: list[tuple[int, int, float]] = []
         for sentence, carriers, pairs, always in zip(*(c.to_pylist() for c in batch.columns), strict=True):
@@ -202,7 +202,7 @@ def groups(nodes: DataFrame, carried: DataFrame, common: DataFrame, pins: DataFr
         )
         pin_rows = found.select("node", "packed").join(fn.broadcast(ends), "node")
         rows = rows.union(pin_rows.select("kind", "key", "node", "packed"))
-    # A node without a previous or next node in its key is alone. No second pass has to count the nodes.
+    # A node with neither a previous nor a next node in its key is alone: no second pass has to count nodes.
     order = Window.partitionBy("kind", "key").orderBy("node")
     rows = rows.withColumns(
         {

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 # Minimum of the head (see `rounds.py`): most edited copies of a story are duplicates of its first few texts.
 HEAD_MINIMUM = 16
 
-# Maximum pairs of a round per row of the table `groups` (a node of a key); a head of 16 makes at most 8.
+# Maximum number of pairs of a round, per row of the table `groups`, which has a row per key and node.
+# A round with a head of 16 never has more than 8 pairs per row.
 PAIRS_PER_ENTRY = 8
 
 # Maximum number of pairs of duplicates that one task decides: 32 MB of numbers, and about two seconds.

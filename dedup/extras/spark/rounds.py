@@ -69,7 +69,7 @@ class Rounds:
             check_allowed(counted, self.options.allow_pairs)
         about: dict[str, Any] = {"head": head, "eligible": None}
         self._report.append(about)
-        # If the first round is also the last, every node is eligible: leave out the list of them, and STAR.
+        # If a single round suffices, HEAD scores all pairs. STAR and a list of eligible nodes are not needed.
         if not (last and number == 1):
             name = self._name(number, "eligible")
             self.steps.table(name, lambda: self._new_eligible(number, places, head), ELIGIBLE)
@@ -160,7 +160,7 @@ class Rounds:
 
     def _peel(self, number: int, turn: int, step: str) -> str | None:
         """Mark the duplicates of surely canonical nodes as out. Return the step of the other pairs."""
-        # A node is surely canonical if it is eligible and no pair of `step` has an earlier duplicate of it.
+        # An eligible node is surely canonical if it is not the later node of any pair of `step`.
         edges = self.steps.tables([step], OPEN)
         name = self._name(number, f"peel-{turn}")
         first = edges.where("free").select("a").join(edges.select(_as("b", "a")), "a", "left_anti").distinct()
@@ -212,7 +212,7 @@ class Rounds:
             )
         joined = _star_pairs(never, centres, "x > c")
         if self.members is not None and self._gone:
-            # Also compare an earlier duplicate if an article of its class is later than the canonical node.
+            # A duplicate's class may begin before the canonical node and end after it: compare both, too.
             gone = self.steps.tables(self._gone, FATE).where("out").select("node", _as("round", "gone"))
             late = self.members.where("id = node").select("node", "last").join(gone, "node")
             joined = joined.union(
@@ -230,7 +230,7 @@ class Rounds:
         return name
 
     def _nodes_of(self, gone: Sequence[str], canonical: Sequence[str]) -> DataFrame:
-        """Return the nodes that the steps `gone` mark as out, and all nodes of the steps `canonical`."""
+        """Return the nodes that are out by the steps in `gone`, and all nodes of the steps in `canonical`."""
         out = self.steps.tables(gone, FATE).where("out").select("node")
         return out.union(self.steps.tables(canonical, ELIGIBLE).select("node"))
 
@@ -312,7 +312,7 @@ def pairs_of(joined: DataFrame, settings: Settings) -> DataFrame:
 
 
 def _possible(settings: Settings) -> Column:
-    """Return a condition that excludes pairs that share only sentences, and too few to be related."""
+    """Return a condition: false for pairs that share nothing but sentences, and too few to be related."""
     (sentences_a, shingles_a), (sentences_b, shingles_b) = (
         (fn.shiftright(name, 32), fn.col(name).bitwiseAND(fn.lit(0xFFFFFFFF)))
         for name in ("packed_a", "packed_b")

@@ -34,7 +34,7 @@ from dedup.text.punkt import PunktModel
 SIZE = "size"  # the column with the number of bytes of all texts of a row
 
 KNOWN_TIMES = ("known_published_at", "known_added_at")
-"""Columns with the times of a known article, in microseconds. Without known articles, batches lack them."""
+"""Columns with the times of a known article, in microseconds. No batch has them if no article is known."""
 
 READ = "refused string, repaired array<string>"
 """Columns that `fingerprinted` adds to the columns of a fingerprint."""
@@ -70,7 +70,7 @@ class Recipe:
     added_at: datetime  # given to articles that have no `added_at`
     added_at_counts: bool  # the user chose `added_at`, so it may decide an article's place in the order
     record_bytes: int  # rows with more bytes of text are refused
-    unicode_version: str = UNICODE_VERSION  # the driver's version; `revision` is the driver's, too
+    unicode_version: str = UNICODE_VERSION  # this and `revision` are those of the driver; see `check`
     revision: int = ALGORITHM_REVISION
 
     def check(self) -> None:
@@ -159,7 +159,7 @@ def rows_of(recipe: Recipe, batch: Any) -> list[InputRow]:
         batch.column(name).to_pylist() if name in batch.schema.names else pa.nulls(batch.num_rows).to_pylist()
         for name in KNOWN_TIMES
     ]
-    understood = Understanding("", "parquet")  # needed by the reader; its findings are not used here
+    understood = Understanding("", "parquet")  # `extract_values` fills it in, but it is not used here
     return [
         _row(recipe, extract_values(cells, layout.shape, understood), size, times)
         for cells, size, times in zip(

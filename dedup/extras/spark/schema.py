@@ -44,7 +44,7 @@ PINNED = "number long, a long, b long, kind int"
 """Pinned pairs: their number, their earlier article `a`, later article `b`, and the kind of their key."""
 
 MEMBER = "id long, node long, last long, weight long"
-"""Articles (`id`) of classes of several articles: first (`node`) and last article, and size of the class."""
+"""Articles (`id`) whose class has other articles, too; `node`, `last`, `weight` of the class as in `NODE`."""
 
 NODE = (
     "node long, last long, weight long, content_hash long, sentence_hashes array<long>, signature binary,"
@@ -75,7 +75,7 @@ FATE = "node long, out boolean, round int"
 """Nodes that are out because they are duplicates, or that wait for a later round."""
 
 ORIGINAL = f"id long, original long, rule int, {SCORES}, rank int"
-"""Stored pairs of duplicates with originals. The pair of `rank` 1 names the original in the mark."""
+"""Stored pairs of a duplicate and one of its originals. The mark names the original of `rank` 1."""
 
 SIMILAR = f"id long, other long, rule int, {SCORES}, best_match boolean"
 """Stored pairs of similar originals, the later article first."""

@@ -46,7 +46,7 @@ def feed(cursor: Cursor, address: str) -> FeedState:
 class Seen:
     """A stored entry of a feed."""
 
-    own: bool  # belongs to the feed given to `seen`
+    own: bool  # whether this is an entry of the feed that `seen` was asked about
     address: str  # address of the entry's feed
     digest: bytes  # digest of the last submitted version
     brought: bool | None  # whether this feed brought the article; None if no article was submitted

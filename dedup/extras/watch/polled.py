@@ -47,7 +47,7 @@ def entries(document: FeedDocument, publication: str | None, *, fetched: bool) -
     dates = Dates()
     dates.scan(found for found, _, _ in listed)
     made: dict[str, Entry] = {}
-    # Read backwards: of entries with the same id the first remains, in most documents the newest.
+    # Read backwards, so that the first entry with an id replaces the others: mostly it is the newest.
     for found, full, changed in reversed(listed):
         found.pop("changed", None)
         dates.convert(found)

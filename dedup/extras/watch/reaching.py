@@ -59,7 +59,7 @@ class RequestLine:
             if self._sockets is None:
                 connected.close()
                 raise OSError("the request was given up")
-            self._sockets.append(connected.dup())  # TLS detaches the original socket
+            self._sockets.append(connected.dup())  # a copy, because TLS detaches the original
 
     def cut(self) -> None:
         """Close all connections, so that threads that read from them see the end of the data."""

@@ -319,7 +319,7 @@ class _Watcher:
             raise InputError(f"{feed.address} is a sitemap without texts: add --fetch to read the pages")
         counts, ids = self._submitter.submit_all(feed.given, state.id, entries)
         self._log_counts(feed, counts, document.refused)
-        # No ETag is stored while entries are left for later: after "not modified", they would not be read.
+        # While entries are left for later, store no ETag: the next poll would get "not modified", no entries.
         done = not counts["left"] and not document.truncated
         validators = (answer.etag, answer.modified) if done else (None, None)
         with self._database.transaction() as cursor:

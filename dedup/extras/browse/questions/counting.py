@@ -46,7 +46,7 @@ class Marks(Answer):
     pending: int = 0
     failed: int = 0
     stale: int = 0  # articles to settle again; they are also counted as unique, similar, duplicate or shared
-    shared: int = 0  # articles that share their story, if times do not tell whether they were first
+    shared: int = 0  # articles that may have been the first of several in their story: times do not tell
 
     def __add__(self, other: Marks) -> Marks:
         return Marks(*map(add, astuple(self), astuple(other)))

@@ -64,7 +64,7 @@ class Day(Figures):
 
 
 def newest_day(cursor: Cursor, /, **only: str | None) -> date | None:
-    """Return the day of the newest article in UTC, without undated and future articles; None without any.
+    """Return the UTC day of the newest article that is dated and not in the future; None if there is none.
 
     `only`: publication, language and credit of the article, if given.
     """

@@ -28,7 +28,7 @@ class SettingLine(Answer):
     name: str
     meaning: str  # what the setting does
     value: Any  # value in force
-    wanted: Any  # value from the next backfill on
+    wanted: Any  # value that the next backfill puts in force
     default: Any
 
 

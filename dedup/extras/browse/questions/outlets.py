@@ -28,14 +28,14 @@ from dedup.store.stories import delay, known
 _sql = Statements("extras/browse/questions/questions")
 
 PAIRS = 200  # Maximum number of pairs in each of the two lists: the pairs with the most copies
-TIED = 100  # Maximum number of outlets in pairs without a known first; n outlets of a story make n² / 2 pairs
+TIED = 100  # Maximum number of outlets paired if it is unknown who was first: n outlets make n² / 2 pairs
 CELL_PAGE = 50  # Maximum number of copies on a page
 CELL_SCANNED = 5_000  # Maximum number of articles of the copying outlet that are read for a page
 
 
 @dataclass(frozen=True, slots=True)
 class Cell(Answer):
-    """Copies that an outlet made of another's articles, or stories that either may have had first."""
+    """Copies that `copier` made of articles of `original`; or, if the order is unknown, stories of both."""
 
     copier: str
     original: str
@@ -152,7 +152,7 @@ RECENT = 5_000  # Number of newest articles that are read to list languages
 class Partner(Answer):
     """An outlet that copies the outlet of the page, or that the outlet of the page copies."""
 
-    publication: str | None  # None: unknown; may be the outlet of the page, which can copy itself
+    publication: str | None  # None: unknown. An outlet that copies itself is its own partner
     copies: int  # copies that are known to be later than the original
     undated: int  # stories of which either outlet may have been the first
     median_delay: timedelta | None  # median time from an original to its copy

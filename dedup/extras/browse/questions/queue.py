@@ -89,7 +89,10 @@ def _thresholds(kind: QueueKind) -> tuple[str, str]:
 
 
 def _margin(match: Match, settings: Settings, kind: QueueKind) -> tuple[str, float]:
-    """Return the setting that decides, and its margin: the largest, because one fulfilled rule is enough."""
+    """Return the name of the setting that decides, and its margin.
+
+    Of two settings, the one with the larger margin decides, because one fulfilled rule is enough.
+    """
     if match.rule == "containment" and kind == "similar":
         return "similar_containment", match.containment - settings.similar_containment
     measured = zip(_thresholds(kind), (match.sentence_jaccard, match.signature_jaccard), strict=True)

@@ -91,7 +91,7 @@ def position(word: str, *kinds: type) -> list[Any]:
 def page_of_days(
     first: date | None, last: date | None, after: str | None
 ) -> tuple[datetime, tuple[datetime, int]]:
-    """Return the first moment of the range, and the position (time, id) before which the page begins."""
+    """Return the first moment of the range, and a position (time, id): the page shows what came before it."""
     since, end = range_of_days(first, last)
     if after is None:
         return since, (end, 0)
@@ -163,7 +163,7 @@ class CopyLine(Answer):
 FURNITURE = 30  # Maximum number of sentences at the beginning of an untitled text that are skipped if common
 LEAST = 20  # Minimum number of characters of the sentence that names an untitled article
 
-LABEL = f"left({{}}, {LABEL_CHARACTERS + 1})"  # SQL; the extra character tells `cut` that the text is longer
+LABEL = f"left({{}}, {LABEL_CHARACTERS + 1})"  # SQL; an extra character tells `cut` that the text is too long
 
 _LABELS = (1, 2, 10)  # Indexes of title, publication and reason in a row of the statement `lines`
 

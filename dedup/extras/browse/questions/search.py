@@ -45,7 +45,7 @@ FEW = 2_000  # If at most this number of articles match, all are read; otherwise
 STEPS = 60  # Maximum number of days, or blocks of days, read for a page
 SNIPPET_FROM = 20_000  # Number of characters at the beginning of a text in which a snippet is looked for
 AROUND = 120  # Maximum number of characters of a snippet before the word, and also after the word
-PLACES = 3  # Maximum number of places of a text in a snippet
+PLACES = 3  # Maximum number of places in a text that a snippet shows
 HITS = 1_000  # Articles found are counted up to this number
 FACETS = 12  # Maximum number of outlets, of languages and of agencies by which the found articles are counted
 
@@ -79,7 +79,7 @@ class Hits(Answer):
     counted: int  # number of articles that the other fields count
     undated: int
     by: Grouping  # length of each of `periods`
-    periods: tuple[tuple[date, int], ...]  # first day and articles, the earliest first
+    periods: tuple[tuple[date, int], ...]  # first day of a period, and number of articles; the earliest first
     # Field of the search -> (value, articles), the value with the most articles first
     facets: dict[str, tuple[tuple[str, int], ...]]
 
@@ -104,7 +104,7 @@ class SearchWanted:
     since: datetime  # first moment of the range of days
     end: datetime  # first moment after the range of days
     until: Position  # only articles after this position in the order of results are found
-    begins: bool  # `until` is the beginning of the results
+    begins: bool  # a first page: all results come after `until`
     most: int  # maximum number of articles to find
     phases: tuple[bool, ...]  # dated articles are found first, then undated ones
 
@@ -207,7 +207,7 @@ def _in_phases(what: SearchWanted, find: Callable[[SearchWanted], Part]) -> Part
         positions += part.positions
         early |= part.early
         goes_on = part.goes_on or (None if positions else goes_on)
-        # If a first page finds no dated article among the many that were read, it shows undated ones at once.
+        # If a limit stops a first page before it has a dated article, it goes on with undated articles.
         if len(positions) > what.most or (goes_on and (positions or not what.begins)):
             break
     return Part(positions, goes_on, early, early or len(positions) > what.most)
@@ -299,7 +299,7 @@ def _newest_with_words(cursor: Cursor, what: SearchWanted, words: str, marks: li
 def _matching(
     cursor: Cursor, what: SearchWanted, words: str, marks: list[str], limit: int | None
 ) -> tuple[list[Position], bool]:
-    """Return articles that match the words and the index terms `marks`, in order; and whether all fit."""
+    """Return articles with the words and the index markers `marks`, in order; and True if these are all."""
     quoted = (mark.replace("\\", "\\\\").replace("'", "''") for mark in marks)
     values = {**what.values, "words": words, "marks": " & ".join(f"'{mark}'" for mark in quoted)}
     values |= {"limit": None if limit is None else limit + 1}
@@ -329,7 +329,7 @@ def _snippet(text: str, pattern: re.Pattern[str]) -> tuple[Piece, ...]:
     for hit in pattern.finditer(text):
         if hit[0]:
             firsts.setdefault(folded(hit[0]).lower(), hit.span())
-    places: list[list[int]] = []  # begin and end
+    places: list[list[int]] = []  # begin and end of each place
     for start, end in sorted(firsts.values()):
         if places and start <= places[-1][1]:
             places[-1][1] = end + AROUND

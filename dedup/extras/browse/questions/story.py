@@ -49,7 +49,7 @@ class StoryPage(Answer):
 
     @property
     def times_known(self) -> bool:
-        """True if it is known for each of `prints` and `copies` whether it came before the original."""
+        """True if each article in `prints` and `copies` is known to be earlier or later than the original."""
         every = [self.original, *self.prints, *(copy.article for copy in self.copies)]
         return self.original.published and all(
             one.source_id == self.original.source_id or one.after(self.original) is not None for one in every

@@ -1,4 +1,4 @@
-"""Commands `dedup sources` and `dedup coverage`: find articles that a text is made of, or of its event."""
+"""Commands `dedup sources` and `dedup coverage`: find sources of a text, and articles of the same event."""
 
 from __future__ import annotations
 
@@ -114,7 +114,10 @@ def coverage(
 
 
 def _asked(ask: Callable[..., _Answer], given: str, *, inline: bool = False) -> _Answer:
-    """Ask about a stored article, else about a file or, if `inline`, about a text that has a space."""
+    """Ask about a stored article or, if `given` is no source_id, about the text of a file.
+
+    `inline`: if there is no such file either, and `given` has a space, ask about `given` as a text.
+    """
     if given == "-":
         return ask(text=_decoded(sys.stdin.buffer.read(MOST_BYTES), "stdin"))
     try:

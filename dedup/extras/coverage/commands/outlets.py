@@ -72,7 +72,7 @@ def outlets_set(
     ] = None,
     agency: Annotated[str | None, Option(help="Agency that the outlet is, as in `dedup agencies`.")] = None,
 ) -> None:
-    """State the owner of an outlet, the outlet of which it is another name, or the agency that it is.
+    """State the owner of an outlet, or that the outlet is an agency or only another name of an outlet.
 
     Statements that you do not give stay; an empty text removes one. An alias has family and agency of its
     outlet, and there is no alias of an alias.

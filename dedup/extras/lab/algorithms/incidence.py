@@ -97,8 +97,8 @@ def join(matrix: csr_array, threshold: float) -> Iterator[Pairs]:
     for pairs, both in shared(prefixes):
         a, b = pairs[:, 0], pairs[:, 1]
         close = np.minimum(size[a], size[b]) >= bound * np.maximum(size[a], size[b])
-        # `most` bounds the shared items of a pair, from the set whose prefix ends with the rarer item: `both`
-        # counts all shared items of that prefix, and at most all other items of the set (`rest`) are shared.
+        # `most` bounds the shared items. Take the set whose prefix ends with the rarer item. `both` counts
+        # the shared items in this prefix. The set has `rest` other items, which may all be shared.
         most = both + np.where(last[a] <= last[b], rest[a], rest[b])
         pairs = pairs[close & (most >= bound / (1 + bound) * (size[a] + size[b]))]
         yield pairs[jaccard(matrix, pairs, shared_of(matrix, pairs)) >= np.float32(threshold)]
@@ -106,7 +106,7 @@ def join(matrix: csr_array, threshold: float) -> Iterator[Pairs]:
 
 def just_below(threshold: float) -> float:
     """Return the next 32-bit float below the threshold."""
-    # Scores are rounded to 32 bits: a filter by the threshold itself would lose pairs that round up to it.
+    # A score just below the threshold may round up to the threshold in 32 bits. A filter must keep this pair.
     return float(np.nextafter(np.float32(threshold), np.float32(0)))
 
 

@@ -82,7 +82,7 @@ def _longest(a: str, b: str, seed: int) -> CommonRun:
     for level in range(len(levels) - 1, -1, -1):
         fitting = [at[at + length < len(step)] for at, step in zip(places, levels[level], strict=True)]
         longer_hashes = [
-            mixed(hashed[: len(at)], step[at + length])  # `fitting` lacks only the last places
+            mixed(hashed[: len(at)], step[at + length])  # only the last places can be missing in `at`
             for hashed, at, step in zip(hashes, fitting, levels[level], strict=True)
         ]
         common = _common(longer_hashes[0], longer_hashes[1])
@@ -122,7 +122,7 @@ def fingerprints(text: str) -> Hashes:
     hashes, width = letters(text), 1
     while width < GRAM:
         hashes, width = doubled(hashes, width), 2 * width
-    windows = sliding_window_view(hashes, WINDOW)[:, ::-1]  # reversed: argmin takes the first of equals
+    windows = sliding_window_view(hashes, WINDOW)[:, ::-1]  # reversed: so argmin takes the last of equals
     places = np.unique(np.arange(len(windows)) + WINDOW - 1 - windows.argmin(axis=1))
     selected = np.sort(hashes[places])
     # Each repetition of a hash becomes a different item, so that repetitions count as shared items, too.

@@ -33,7 +33,7 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class KindRecall:
-    """Numbers of pairs of one kind in the truth, such as "level 10": all, found and grouped pairs."""
+    """Counts for one kind of pair in the truth, such as "level 10"."""
 
     name: str
     pairs: int
@@ -45,7 +45,7 @@ class KindRecall:
 class Evaluation:
     own: Tally  # at the method's own threshold
     strict: Tally  # as `own`, but unclear pairs that the method finds count as wrong
-    tuned: Tally  # both halves of the articles added up, each at the threshold that is best on the other half
+    tuned: Tally  # sum of both halves of the articles; each half uses the best threshold of the other half
     thresholds: tuple[float, float]  # the two thresholds of `tuned`
     average_precision: float  # the area under the precision-recall curve, by steps
     curve: tuple[CurvePoint, ...]  # from the highest threshold to the lowest

@@ -36,7 +36,7 @@ def make_boilerplate(seed: int, articles: int = 10_000, twice: int = 100) -> Mad
 def _edited(dice: Dice, draft: Draft) -> Draft:
     change = dice.pick((trimmed, lead_reworded, numbers_updated))
     body = change(dice, draft.paragraphs)
-    if body == draft.paragraphs:  # there was no number to raise, or the last sentence is too long to cut
+    if body == draft.paragraphs:  # no number can be raised, or the last sentence is too long to cut
         body = lead_reworded(dice, draft.paragraphs)
     return Draft(draft.headline, body)
 

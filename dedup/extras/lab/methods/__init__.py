@@ -62,7 +62,7 @@ def parse(labels: str) -> list[Method]:
 
 
 def make(name: str) -> Method:
-    """Return the method of a name such as "minhash:bands=16"; raise InputError if several have the name."""
+    """Return the one method that a name such as "minhash:bands=16" means; raise InputError for several."""
     methods = parse(name)
     if len(methods) > 1:
         raise InputError(f"{name}: names several methods: {', '.join(method.name for method in methods)}")

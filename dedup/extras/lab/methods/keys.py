@@ -34,7 +34,7 @@ class Sketches(SameKey):
     finds = "articles in one bucket"
 
     buckets: int = 2**20  # 100,000 articles make 5,000 pairs by chance
-    stop_word_length: int = Settings().stop_word_length  # shorter words are stop words; they start shingles
+    stop_word_length: int = Settings().stop_word_length  # a shorter word is a stop word, and begins a shingle
 
     def key(self, document: Document) -> int | None:
         hashes = hash_set(shingles(document.words(), self.stop_word_length))

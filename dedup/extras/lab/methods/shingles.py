@@ -61,7 +61,7 @@ class SpotSigs(SetMethod):
     source = "Theobald et al., SIGIR 2008"
     finds = "every pair above the floor, by an exact join"
 
-    threshold: float = 0.44  # the best of the paper's tests
+    threshold: float = 0.44  # the best threshold in the paper's tests
     floor: float = 0.2  # a lower floor makes the exact join slower
     stop_word_length: int = 4  # words of fewer characters are stop words
     stop_words: str = ""  # stop words, separated by spaces, instead of all short words
@@ -88,7 +88,7 @@ class MinHashLSH(WordSets):
     source = "Broder 1997"
     finds = "articles that share a band of their MinHash signature"
 
-    threshold: float = 0.5  # for the exact Jaccard of the shingles, not for the estimate by signatures
+    threshold: float = 0.5  # for the exact Jaccard of shingles; signatures only find candidates
     floor: float = 0.2
     permutations: int = 128  # values per signature
     bands: int = 32  # 32 bands of 4 rows find half of the pairs with Jaccard 0.38, and 98 % with 0.58
@@ -175,7 +175,7 @@ class LengthGroups(WordSets):
     source = "PPJoin, Xiao et al. 2008"
     finds = "every pair above the floor, by an exact join"
 
-    threshold: float = 0.8  # exact filters beat LSH at 80 to 90 %, according to Ullman's course
+    threshold: float = 0.8  # Ullman's course: exact filters beat LSH if the Jaccard must be 0.8 to 0.9
     floor: float = 0.8  # a lower floor would weaken the filters
 
     def candidates(self) -> Iterator[Pairs]:

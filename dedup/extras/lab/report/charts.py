@@ -31,7 +31,7 @@ class Curve:
 
 
 def thinned(points: Sequence[Point], most: int = MAX_POINTS) -> list[Point]:
-    """Return at most `most` + 1 points of a line: its ends, and one for each equal stretch of its length.
+    """Return at most `most` + 1 points of a line: its ends, and points at equal distances along it.
 
     >>> thinned([(0.0, 0.0), (0.1, 0.0), (0.5, 0.0), (1.0, 0.0)], most=2)
     [(0.0, 0.0), (0.5, 0.0), (1.0, 0.0)]
@@ -60,7 +60,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class PlacedDot:
-    """A dot and its label, in pixels. `label_x`: end of the label at the dot; `label_y`: its middle."""
+    """A dot and its label, in pixels. The label begins or ends at `label_x`; its middle is at `label_y`."""
 
     dot: Dot
     x: float

@@ -13,7 +13,7 @@ CUT_OFF = "sentences"  # the method with the plain cut-off for common sentences
 CLOSE = (
     0.01  # methods with a smaller difference of tuned F1 are level: another corpus may reverse their order
 )
-LOSS = 0.02  # `losses` reports a loss of recall in a band of story sizes if it is larger
+LOSS = 0.02  # `losses` reports the bands of story sizes in which more recall than this is lost
 
 
 def summary(comparison: Comparison, entries: Sequence[FigureEntry]) -> list[str]:

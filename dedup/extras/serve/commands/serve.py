@@ -138,7 +138,7 @@ def started(
 
 
 def announce(words: str, log_format: LogFormat) -> None:
-    """Say words on stderr; if the log is JSON, as an event of the log, because programs read every line."""
+    """Print words on stderr; or log them, if the log is JSON, because programs parse each line of stderr."""
     if log_format == "json":
         logging.getLogger("dedup.serve").info(words)
     else:

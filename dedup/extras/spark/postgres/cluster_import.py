@@ -183,7 +183,7 @@ def _check_common(cursor: Cursor, settings: Settings, checked: Checked, report: 
     wrong = len(set(staged) ^ set(present.items())) + len(staged) - len(set(staged))
     if wrong:
         _add(report, "common sentence(s) not following from the fingerprints of the result", wrong)
-    # The carriers of sentences are places in the result, but the table of common sentences needs article ids.
+    # The result names carriers by their places, but the table of common sentences needs the ids of articles.
     places = bigints([c.carrier for c in changes if c.carrier is not None])
     ids = dict(cursor.execute(_sql("ids_of_places"), {"places": places}).fetchall())
     checked.changes = [replace(c, carrier=None if c.carrier is None else ids.get(c.carrier)) for c in changes]
@@ -241,7 +241,7 @@ def write(
         articles.remove_pairs(cursor, rewritten)
         articles.withdraw(cursor, left)
         settling.make_stale(cursor, _ids(cursor, "partners", gone).tolist())
-        # If an article changed before its new fingerprint was stored, triggers noted no sentences: count all.
+        # Triggers noted no sentences of articles that changed before a new fingerprint was stored: count all.
         if len(_ids(cursor, "newly_fingerprinted", bigints({*gone.tolist(), *rewritten.tolist()}))):
             _execute(cursor, "recount_all")
 
