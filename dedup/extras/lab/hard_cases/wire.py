@@ -24,7 +24,11 @@ DRAWS = 20  # maximum number of times that a paper draws its edits of a story
 def make(
     seed: int, papers: int = 300, singles: int = 700, small_stories: int = 60, least: float = LEAST_JACCARD
 ) -> MadeCase:
-    """Make a story of `papers` (at least 4), `small_stories` stories of 2 to 4, and `singles` lone articles."""
+    """Make a big story and other articles.
+
+    `papers`: articles of the big story, at least 4. `small_stories`: stories of 2 to 4 articles. `singles`:
+    articles without copies.
+    """
     dice = Dice(f"wire/{seed}")
     houses = [Paper.number(seed, number) for number in range(papers)]
     found = MadeCase()
