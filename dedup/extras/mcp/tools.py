@@ -53,7 +53,8 @@ class Tools:
         text = told["article"].pop("text")
         if self._texts:
             told["article"]["text"] = cut(text, TEXT_CHARACTERS)
-        ids = [id, *(match.id for match in (*found.verdict.matches, *found.verdict.copies))]
+        verdict = found.verdict
+        ids = [id, *(one.id for one in verdict.matches), *(one.id for one in verdict.copies)]
         return answer(told, ids, _certainty(told["verdict"], stale=found.stale))
 
     def lookup(
