@@ -25,7 +25,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from backports import zstd
+if sys.version_info >= (3, 14):
+    from compression import zstd as zstd
+else:
+    from backports import zstd as zstd
 
 MIB = 1_048_576
 PARAGRAPH = "The ferry to Port Marlow was late again on Monday, and nobody on the pier was surprised. "

@@ -17,7 +17,6 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from backports import zstd
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +25,7 @@ from dedup.base.errors import InputError
 from dedup.base.extras import installing
 from dedup.files import packed
 from dedup.files.readers import Item, Reject, read_articles
+from tests.files.hostile import zstd
 from tests.files.items import read, refuse
 
 ARTICLES = [Article(str(number), f"The ferry was late.\n{number}") for number in range(50)]

@@ -72,5 +72,6 @@ def mcp(
     with started("text", log_level) as (dd, longest, stop):
         limits = Limits(body_bytes=longest, rate=rate)
         app = make_app(make_server(dd, limits, texts=texts), limits, access, dd.location)
-        output.say(f"answering for {dd.location} at {' and '.join(map(address_of, sockets))}/mcp")
+        places = " and ".join(f"{address_of(one)}/mcp" for one in sockets)
+        output.say(f"answering for {dd.location} at {places}; SIGTERM or Ctrl-C ends it")
         server.serve(app, sockets, stop.is_set, lifespan=True)

@@ -26,7 +26,7 @@ from dedup.extras.spark import rows
 from dedup.extras.spark.exchange import FORMAT
 from dedup.extras.spark.grouping import canonical_time
 from dedup.extras.spark.options import CorpusState, Options
-from dedup.extras.spark.reading import arranged, configured
+from dedup.extras.spark.reading import INTEGERS, TEXTS, arranged, configured
 from dedup.extras.spark.rows import Layout, Recipe
 from dedup.extras.spark.schema import FINGERPRINT, columns
 from dedup.extras.spark.steps import SparkSteps, Told
@@ -189,7 +189,9 @@ def _digest(cells: DataFrame, layout: Layout) -> Column:
     types, parts = dict(cells.dtypes), []
     for field in ("language", "title", "text", "scope"):
         names = [f"c{number}" for number in layout.places(field)]
-        if any(types[name] != "string" for name in names):
+        # Only a scope may be an integer, which is stored as its digits, without a repair.
+        digested = TEXTS | INTEGERS if field == "scope" else TEXTS
+        if not digested.issuperset(types[name] for name in names):
             return fn.lit(None).cast("binary")
         value, end = _first([fn.col(name) for name in names]).cast("binary"), fn.unhex(fn.lit("00"))
         if field == "scope":

@@ -47,7 +47,12 @@ class Abstract:
 def entries(articles: Iterable[Article], settings: Settings) -> list[Entry]:
     """Return articles with their fingerprints."""
     return [
-        Entry(a.source_id, a.published_at, a.added_at, fingerprint(settings, a.text, a.language, a.title))
+        Entry(
+            a.source_id,
+            a.published_at,
+            a.added_at,
+            fingerprint(settings, a.text, a.language, a.title, a.scope),
+        )
         for a in articles
         if a.added_at is not None
     ]

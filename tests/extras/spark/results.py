@@ -75,7 +75,7 @@ def result_of(
     names: dict[int, str] = {}
     subjects = []
     for number, given in enumerate(articles):
-        made = fingerprint(settings, given.text, given.language, given.title)
+        made = fingerprint(settings, given.text, given.language, given.title, given.scope)
         assert given.added_at is not None
         order = order_key(settings, given.published_at, given.added_at, given.source_id)
         names[number], orders[number] = given.source_id, order
@@ -85,7 +85,7 @@ def result_of(
                 "source_id": given.source_id,
                 "published_at": microseconds(given.published_at),
                 "added_at": microseconds(given.added_at),
-                "text_digest": text_digest(given.language, given.title, given.text),
+                "text_digest": text_digest(given.language, given.title, given.text, given.scope),
                 "version": 0 if isinstance(made, str) else made.version,
                 "content_hash": 0 if isinstance(made, str) else made.content_hash,
                 "sentence_hashes": [] if isinstance(made, str) else list(made.sentence_hashes),

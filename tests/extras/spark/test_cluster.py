@@ -46,8 +46,8 @@ def test_what_does_not_fit_is_told_with_the_next_step(dedup: Dedup, result: Path
     assert said.err.splitlines()[-2:] == [
         "1 article of this corpus missing from the result (late): run the cluster again over the whole"
         " corpus",
-        "1 article with another text, title or language than in the result (a1): run the cluster again over"
-        " the whole corpus",
+        "1 article with another text, title, language or scope than in the result (a1): run the cluster again"
+        " over the whole corpus",
     ]
     found = json.loads(dedup("import", "result", "--dry-run", "--json").out)
     assert [problem["examples"] for problem in found["problems"]] == [["late"], ["a1"]]

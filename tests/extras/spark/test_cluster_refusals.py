@@ -155,7 +155,10 @@ SPOILED: dict[str, tuple[Spoil, str]] = {
     "a duplicate of a failed one": (_mark("copy", duplicate_of="empty"), "mark with contradicting values"),
     "failed without a reason": (_mark("apart", status="failed"), "mark with contradicting values (apart)"),
     "another reason": (_mark("empty", reason="too long"), "mark with contradicting values (empty)"),
-    "another text": (_fingerprint("like", text_digest=bytes(32)), "1 article with another text, title or"),
+    "another text": (
+        _fingerprint("like", text_digest=bytes(32)),
+        "1 article with another text, title, language or",
+    ),
     "another time": (_fingerprint("like", published_at=0), "1 article with another time"),
     "another version": (_fingerprint("like", version=7), "1 fingerprint of another version"),
     "a score of another pair": (_mark("like", score=0.5), "1 mark not following from the pairs (like)"),
@@ -237,10 +240,10 @@ def test_edits_since_are_found_by_content(database: Database, tmp_path: Path) ->
     fill(database, GIVEN)
     folder = result().write(tmp_path / "result")
     load(database, article("like", window(3, 6), 3, added_at=at(50)))
-    refused(database, folder, "1 article with another text, title or language")
+    refused(database, folder, "1 article with another text, title, language or scope")
     load(database, GIVEN[2])  # undo the edit: by content nothing has changed
     load(database, Article("apart", GIVEN[3].text, "A headline", published_at=at(4), added_at=at(50)))
-    refused(database, folder, "1 article with another text, title or language")
+    refused(database, folder, "1 article with another text, title, language or scope")
 
 
 def test_the_hash_key_is_never_told(database: Database, tmp_path: Path) -> None:

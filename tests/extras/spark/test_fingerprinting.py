@@ -21,7 +21,8 @@ from tests.extras.spark.runs import Run, passed
 pytestmark = pytest.mark.timeout(600)
 
 COLUMNS = (
-    "source_id string, text string, title string, published_at timestamp, added_at timestamp, language string"
+    "source_id string, text string, title string, published_at timestamp, added_at timestamp,"
+    " language string, scope string"
 )
 
 BODY = (
@@ -75,6 +76,10 @@ def test_known_articles_keep_their_fingerprints(spark: Any, tmp_path: Path) -> N
         article("left out"),
         article("undated"),
         article("refused now"),
+        article("scoped", scope="ann"),
+        article("scoped anew", scope="ann"),
+        article("into a scope"),
+        article("out of a scope", scope="ann"),
         Article("failed", "…", published_at=day(1), added_at=day(1)),
     ]
     first = made(spark, before, tmp_path / "first")
@@ -87,21 +92,26 @@ def test_known_articles_keep_their_fingerprints(spark: Any, tmp_path: Path) -> N
         article("twice", "again"),
         article("undated", published_at=None, added_at=None),
         article("new", "Something else."),
+        article("scoped", scope="ann"),
+        article("scoped anew", scope="bob"),
+        article("into a scope", scope="ann"),
+        article("out of a scope"),
         article("new without times", published_at=None, added_at=None),
         Article("failed", "…", published_at=day(1), added_at=day(1)),
     ]
     rows = table(spark, now).union(
         table(spark, [article("refused now")]).selectExpr(
-            "source_id", "NULL", *["title", "published_at", "added_at", "language"]
+            "source_id", "NULL", *["title", "published_at", "added_at", "language", "scope"]
         )
     )
     run = passed(spark, rows, tmp_path / "work", known=marked(first))
-    assert reused(run) == {"same", "moved", "twice", "left out", "undated", "refused now"}
+    assert reused(run) == {"same", "moved", "twice", "left out", "undated", "refused now", "scoped"}
     assert {id: values[:2] for id, values in run.articles.items()} == {
         **dict.fromkeys(
             ("same", "edited", "titled", "twice", "left out", "undated", "refused now", "new"),
             (day(1), day(2)),
         ),
+        **dict.fromkeys(("scoped", "scoped anew", "into a scope", "out of a scope"), (day(1), day(2))),
         "moved": (day(3), day(2)),
         "failed": (day(1), day(1)),
     }
@@ -114,11 +124,11 @@ def test_known_articles_keep_their_fingerprints(spark: Any, tmp_path: Path) -> N
         ("twice", "the source_id comes more than once"),
         ("twice", "the source_id comes more than once"),
     ]
-    assert run.report["articles"] == 11
-    assert run.report["reused"] == 3
+    assert run.report["articles"] == 15
+    assert run.report["reused"] == 4
     assert run.report["failed"] == 1
     # Except for the count of reused fingerprints, the result equals the result of a pass over all texts.
-    everything = [*now[:4], *now[7:8], *now[9:], before[4], before[5], before[6], before[7]]
+    everything = [*now[:4], *now[7:12], *now[13:], before[4], before[5], before[6], before[7]]
     whole = passed(spark, table(spark, everything), tmp_path / "whole")
     assert {id: (*v[:4], v[5]) for id, v in whole.articles.items()} == {
         id: (*v[:4], v[5]) for id, v in run.articles.items()

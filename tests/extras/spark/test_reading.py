@@ -110,6 +110,12 @@ def nested() -> pa.Table:
     )
 
 
+def scoped(kind: Any, values: list[Any]) -> pa.Table:
+    """Articles with a column of scopes."""
+    ids = [f"scope {number}" for number in range(len(values))]
+    return pa.table({"id": ids, "text": [BODY] * len(ids), "Scope": pa.array(values, kind)})
+
+
 NANOSECONDS = [1_700_000_000_123_456_789, -1_500, -999, 0, None, 86_400_000_000_000]
 MICROSECONDS = [1_700_000_000_123_456, -62_135_596_800 * SECOND, PAST_9999, -1, None]
 TABLES: dict[str, Callable[[], pa.Table]] = {
@@ -130,6 +136,10 @@ TABLES: dict[str, Callable[[], pa.Table]] = {
         pa.int64(), [1_700_000_000, 1_700_000_000_123, 20_240_501, 5, -1_700_000_000, None]
     ),
     "decimals": lambda: times(pa.decimal128(20, 3), [None, Decimal("1700000000.123")]),
+    "scopes": lambda: scoped(pa.string(), ["ann", "bob", " ann", "Größe €", "a\0b", "", "x" * 1_025, None]),
+    "scopes that are integers": lambda: scoped(pa.int64(), [1, -7, 2**62, None]),
+    "scopes that are floats": lambda: scoped(pa.float64(), [1.0, 2.5, None]),
+    "scopes that are booleans": lambda: scoped(pa.bool_(), [True, False, None]),
     "dates and added_at": lambda: times(pa.date32(), [2_932_897, None], datetime(2020, 1, 1)),
 }
 
@@ -161,8 +171,9 @@ def test_a_table_is_read_as_a_file(spark: Any, tmp_path: Path, name: str) -> Non
     expected = {}
     for id, [article] in ((id, found) for id, found in articles.items() if id not in twice):
         text = storable(article.text)
-        made = fingerprint_task(fingerprinter, TextTask(0, 0, article.language, article.title, text))
-        digest = text_digest(article.language, article.title, text)
+        task = TextTask(0, 0, article.language, article.title, text, scope=article.scope)
+        made = fingerprint_task(fingerprinter, task)
+        digest = text_digest(article.language, article.title, text, article.scope)
         kept = made.fingerprint
         expected[id] = (
             article.published_at,

@@ -159,7 +159,7 @@ from dedup.extras.spark import steps
 
 work, kills = Path(sys.argv[1]), sys.argv[2]
 spark = session(work / "warehouse")
-write = steps.Steps._make
+write = steps.SparkSteps._make
 
 def make(self, name, build, schema):
     def begun():
@@ -171,7 +171,7 @@ def make(self, name, build, schema):
         os.kill(os.getpid(), signal.SIGKILL)
     return found
 
-steps.Steps._make = make
+steps.SparkSteps._make = make
 settle(spark, work / "steps", corpus(), **SMALL)
 """
 

@@ -138,7 +138,7 @@ WHERE NOT a.archived
 SELECT source_id FROM pg_temp.import_row WHERE archived OR own_time < %(horizon)s::timestamptz
 
 -- name: other_text
--- Find articles whose text, title or language differs between the result and the corpus.
+-- Find articles whose text, title, language or scope differs between the result and the corpus.
 SELECT a.source_id
 FROM pg_temp.import_row r JOIN dedup.article a USING (id) CROSS JOIN LATERAL (SELECT ${text} AS text OFFSET 0) AS t
 WHERE r.text_digest IS DISTINCT FROM ${digest}

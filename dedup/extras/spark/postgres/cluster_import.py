@@ -61,7 +61,7 @@ _CHECKS: tuple[dict[str, str], ...] = (
         "not_here": "article(s) of the result missing from this corpus",
         "not_there": "article(s) of this corpus missing from the result",
         "before_horizon": "article(s) of the result before the horizon of this corpus",
-        "other_text": "article(s) with another text, title or language than in the result",
+        "other_text": "article(s) with another text, title, language or scope than in the result",
         "other_time": "article(s) with another time than in the result",
         "other_version": "fingerprint(s) of another version than this corpus wants",
         "readable": "article(s) that failed in the cluster, and can be read here",
