@@ -212,7 +212,8 @@ class Rounds:
             )
         joined = _star_pairs(never, centres, "x > c")
         if self.members is not None and self._gone:
-            # A duplicate's class may begin before the canonical node and end after it: compare both, too.
+            # A duplicate's class may begin before the canonical node and end after it: compare the duplicate
+            # with this node, too.
             gone = self.steps.tables(self._gone, FATE).where("out").select("node", _as("round", "gone"))
             late = self.members.where("id = node").select("node", "last").join(gone, "node")
             joined = joined.union(
