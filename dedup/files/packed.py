@@ -215,7 +215,7 @@ class Archive:
             if not isinstance(error, (zipfile.BadZipFile, OSError, ValueError, NotImplementedError)):
                 raise
             raise InputError(f"{path} is not a whole zip archive; check it with: unzip -t {path}") from None
-        # Hidden files, and files in the folder `__MACOSX` that a Mac adds, are left out.
+        # Leave out hidden files, and the folder `__MACOSX` that a Mac adds: these are files of programs.
         files = (info.filename for info in self._zip.infolist() if not info.is_dir())
         self.names = [name for name in files if not _is_hidden(name)]
         twice = next((name for name, count in Counter(self.names).items() if count > 1), None)
