@@ -231,7 +231,7 @@ class Rounds:
         return name
 
     def _nodes_of(self, gone: Sequence[str], canonical: Sequence[str]) -> DataFrame:
-        """Return the nodes that are out by the steps in `gone`, and all nodes of the steps in `canonical`."""
+        """Return the nodes that the steps in `gone` took out, and all nodes of the steps in `canonical`."""
         out = self.steps.tables(gone, FATE).where("out").select("node")
         return out.union(self.steps.tables(canonical, ELIGIBLE).select("node"))
 
