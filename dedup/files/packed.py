@@ -40,7 +40,7 @@ _QUERY = re.compile("[?#]")
 
 PACKED_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 
-# Maximum memory of the xz decoder, mostly its dictionary: `xz -9` needs 64 MiB, but a forged header may ask for 4 GiB.
+# Maximum memory of the decoder of xz. `xz -9` needs 64 MiB, but a forged header may ask for 4 GiB.
 XZ_MEMORY_BYTES = 128 * 1_048_576
 
 
