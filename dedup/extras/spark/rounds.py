@@ -59,7 +59,7 @@ class Rounds:
         return Decided(self.steps.tables(self._edges, EDGE), gone, self._report)
 
     def _round(self, number: int, places: DataFrame) -> DataFrame | None:
-        """Do a round. Return the rows of `groups` whose nodes are undecided; None if there are none."""
+        """Do a round. Return the rows of `groups` whose nodes are undecided; None after the last round."""
         histogram = histogram_of(key_sizes(places))
         head = head_of(histogram, self.options.head_minimum, self.budget)
         last = head >= max(histogram, default=0)

@@ -207,7 +207,9 @@ def strings(value: Any) -> list[str]:
     """Return all strings in a value of JSON."""
     if isinstance(value, dict):
         value = list(value.values())
-    return sum(map(strings, value), []) if isinstance(value, list) else [value] * isinstance(value, str)
+    if isinstance(value, list):
+        return [found for one in value for found in strings(one)]
+    return [value] if isinstance(value, str) else []
 
 
 def test_an_answer_is_bounded_however_long_the_articles_are(dd: Deduplicator) -> None:
