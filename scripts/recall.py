@@ -55,7 +55,10 @@ VERSION_CHAINS = "wiki_versions"
 
 PAGES = "extracted_pages_a"
 WHOLE_OR_BODY = ("-html-text", "-inscriptis", "-gold")
-"""Endings of the ids that are measured in `PAGES`: texts by two extractors of whole pages, and by people."""
+"""Endings of the ids that are measured in `PAGES`.
+
+Two extractors returned the text of the whole page; people marked the text of the article.
+"""
 
 NOTHING = "-"
 """Sign for a share that cannot be computed, because the whole is 0."""

@@ -25,7 +25,7 @@ Part = sql.Composable
 
 _NAMED = sql.SQL('({} || {}) COLLATE "C"')
 
-# Rows of the attached table that must be read again after a row of a base table has changed.
+# Values of `Base.way`: the rows of the attached table to read again after a row of a base table has changed.
 NAME = "name"  # rows that look up a name by the key of the changed row
 KEY = "key"  # the row with the same key as the changed row
 REFERRED = "referred"  # rows that belong to rows of another base table that refer to the changed row

@@ -32,7 +32,8 @@ from dedup.db.statements import Statements
 _sql = Statements("attach/copying")
 _attachments = Statements("attach/attachments")
 
-# Columns of a copied row, in the order of the query `rows` in copying.sql.
+# Columns of a copied row. Values are stored by their positions, so the query `rows` in copying.sql must have
+# the same order.
 COLUMNS = (
     *("source_id", "text", "title", "url", "publication", "language", "published_at", *LATER_FIELDS),
     *("status", "original", "score", "kept", "changed_at"),

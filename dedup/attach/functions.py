@@ -247,7 +247,7 @@ def write_function(attachment: Attachment) -> Function:
 
 
 def _noted(attachment: Attachment, base: Base | None) -> dict[str, object]:
-    """Return the parts of a statement that stores a note: the outbox, and columns of a note with values."""
+    """Return the parts of an INSERT of a note: the table `outbox`, and the columns with their values."""
     if base is None or base.noted_as is None:
         return {"outbox": own("outbox"), "columns": Verbatim("attachment_id"), "id": attachment.id}
     columns = Verbatim("base, attachment_id")

@@ -147,7 +147,7 @@ def _file() -> _File | None:
             if given := os.environ.get(CONFIG_VARIABLE):
                 raise InputError(f"{CONFIG_VARIABLE} names {given}: {error.strerror}") from None
             continue
-        # A long-running process reads a changed file again.
+        # The cache has the state of the file as a key, so a long-running process reads a changed file again.
         return _read(place, (now.st_ino, now.st_size, now.st_mtime_ns, now.st_mode))
     return None
 

@@ -70,7 +70,7 @@ def _with_extra(what: str, extra: str) -> str:
 
 
 def _pip() -> str:
-    # Use a `pip` on the PATH only if it belongs to the running environment.
+    # Any other `pip` on the PATH would install the extra into an environment that this program does not use.
     if importlib.util.find_spec("pip") is None:
         return f"uv pip install --python {shlex.quote(sys.executable)}"
     found = shutil.which("pip")

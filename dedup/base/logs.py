@@ -70,7 +70,7 @@ class OutageLog:
         if isinstance(error, BusyError | CollisionError):
             return  # a lock held by another transaction is not an outage
         if isinstance(error, RightsError):
-            # Meanwhile other questions are answered, so neither an outage begins nor one ends.
+            # The database answered, so no outage begins. Another part may still fail, so no outage ends.
             if str(error) not in self._refused:
                 self._refused.add(str(error))
                 self._log.error("%s%s", f"{who}: " if who else "", error)

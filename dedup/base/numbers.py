@@ -12,7 +12,7 @@ Pairs = npt.NDArray[np.int32]  # Shape (m, 2): two item numbers per row, the sma
 Likeness = npt.NDArray[np.float32]  # Shape (m,): the score of each pair, from 0 to 1
 Shares = npt.NDArray[np.float64]  # Shape (m,): a share from 0 to 1 for each pair
 Counts = npt.NDArray[np.int32]  # Shape (m,): a count for each pair, or for each item
-Flags = npt.NDArray[np.bool_]  # Shape (m,): True or False for each pair
+Flags = npt.NDArray[np.bool_]  # Shape (m,): True or False for each pair or item
 Groups = npt.NDArray[np.int32]  # Shape (n,): the group number of each item
 Keys = npt.NDArray[np.int64]  # Shape (m,): one integer that encodes each pair
 

@@ -216,7 +216,7 @@ def _show(reports: Sequence[dedup.LoadReport], json: bool) -> None:
     if json:
         output.write_json({**_totals(reports), "files": [report.as_dict() for report in reports]})
         return
-    # A file that could not be used is named at the end, with its error.
+    # Leave out files that could not be used: the command names these at the end, with their errors.
     read = [report for report in reports if report.file is not None]
     for report in read:
         for line in _lines(report):

@@ -76,7 +76,7 @@ SIGTERM or SIGHUP; finished work is kept, and the same command continues. `statu
 as plugins of Nagios do.
 """,
 )
-# The commands are in the order of the help.
+# The help lists the commands in this order.
 for command in (
     *(operate.init, load.load, write.backfill, write.retry, write.check, write.delete),
     worker.worker,

@@ -212,8 +212,8 @@ def cell(value: Any, *, raw: bool = False) -> Text:
         return Text(f"{value:,}")
     if isinstance(value, datetime):
         return Text(moment(value))
-    # The cell is a Text, because Rich would read [brackets] in a str as markup.
     text = _LINE_ENDS.sub(" ", str(value)) if raw else printable(str(value))
+    # The cell is a Text, because Rich would read [brackets] in a str as markup.
     return Text(text, style=_STYLES.get(text, ""))
 
 

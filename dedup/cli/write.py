@@ -225,7 +225,7 @@ def check(
         repairs: list[Repair] = []
         answered = refused = 0
         for item in reader:
-            # The reader yields the repairs of an article before the article itself.
+            # The reader yields the repairs of an article before the article itself, so keep them until then.
             if isinstance(item, Repair):
                 repairs.append(item)
                 continue

@@ -154,7 +154,8 @@ def _shown_url(url: str) -> URL:
     from sqlalchemy import URL
 
     found = {name: str(value) for name, value in conninfo_to_dict(url).items()}
-    # Other values may be a misplaced password. SQLAlchemy takes one host only.
+    # A value that does not fit its pattern is left out: it may be a misplaced password. A list of hosts does
+    # not fit, either, because SQLAlchemy takes one host only.
 
     def fitting(name: str, pattern: str) -> str | None:
         return found[name] if re.fullmatch(pattern, found.get(name, "")) else None

@@ -24,7 +24,8 @@ BEFORE_RELEASE = frozenset(f"{number:04}" for number in range(1, 17))
 
 _LINK = re.compile(r'^(down_)?revision = (?:"(\w+)"|None)$', re.MULTILINE)
 
-# Columns that the table of articles had before the first release.
+# Columns that the table of articles had before the first release. Rows that were saved from such a schema
+# have them, so the table needs them while the rows are loaded (`refuse_unknown`).
 _ONCE_OF_ARTICLES = (
     *("status", "stale", "takes_part", "duplicate_of", "score"),
     *("reason", "limit_fired", "marked_at", "archived"),

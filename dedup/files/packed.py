@@ -40,7 +40,7 @@ _QUERY = re.compile("[?#]")
 
 PACKED_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 
-# Maximum size of an xz dictionary: `xz -9` needs 64 MiB, but a forged header may ask for 4 GiB.
+# Maximum memory of the decoder of xz. `xz -9` needs 64 MiB, but a forged header may ask for 4 GiB.
 XZ_MEMORY_BYTES = 128 * 1_048_576
 
 
@@ -215,7 +215,7 @@ class Archive:
             if not isinstance(error, (zipfile.BadZipFile, OSError, ValueError, NotImplementedError)):
                 raise
             raise InputError(f"{path} is not a whole zip archive; check it with: unzip -t {path}") from None
-        # Hidden files, and files in the folder `__MACOSX` that a Mac adds, are left out.
+        # Leave out hidden files, and the folder `__MACOSX` that a Mac adds: these are files of programs.
         files = (info.filename for info in self._zip.infolist() if not info.is_dir())
         self.names = [name for name in files if not _is_hidden(name)]
         twice = next((name for name, count in Counter(self.names).items() if count > 1), None)

@@ -169,7 +169,8 @@ def declared_codec(name: str, start: bytes) -> str | None:
     codec = text_codec(name)
     if codec is None or not codec.startswith(("utf-16", "utf-32")):
         return codec
-    # In these encodings every ASCII character, such as "<", has a NUL.
+    # HTML and XML have ASCII characters, such as "<", which these encodings write with a NUL. Without a NUL
+    # the name of the encoding is wrong.
     if 0 not in start:
         return None
     marked = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))

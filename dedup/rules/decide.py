@@ -24,7 +24,8 @@ from dedup.rules.pairs import CODE, Codes, score, scored_at_once
 
 COMPARED_AT_ONCE = 4_000_000  # Maximum comparisons per step (100 MB); a step has at least one article
 
-# Whenever this share of all articles has newly become duplicates, further comparisons leave these out.
+# Whenever this share of all articles has newly become duplicates, further comparisons leave these out. This
+# is not done after each step, because it indexes all entries again (`Groups.drop`).
 GONE_SHARE = 0.02
 
 NOBODY = -1
@@ -292,7 +293,8 @@ class _Decider:
         self._settings, self._inside = settings, outside.inside
         self._comparison = ComparedArrays(profiles, settings, outside.inside, at_once)
         size = self._size = len(outside.inside)
-        # Articles inside count as originals until they are decided.
+        # Only originals are compared with later articles, so an article inside counts as an original until it
+        # is decided.
         self._canonical = outside.inside | outside.canonical
         self._original = np.full(size, NOBODY, np.int32)
         best = outside.best
@@ -321,7 +323,8 @@ class _Decider:
         )
 
     def _decide(self, start: int, stop: int) -> None:
-        # First compare as if all articles of the step were originals, then remove the pairs with duplicates.
+        # The pairs of a step are compared all at once, before its duplicates are known, so its articles count
+        # as originals. Pairs whose earlier article proves to be a duplicate are dropped afterwards.
         found = self._comparison.related(start, stop, self._canonical)
         if not len(found):
             return

@@ -61,7 +61,7 @@ class Groups:
         self._by_place = np.argsort(self._places, kind="stable").astype(np.int32)
         counts = np.bincount(self._places, minlength=self._size)
         self._first = np.concatenate([[0], np.cumsum(counts)])
-        # Cumulative counts of comparisons, which `work` computes at its first call.
+        # Cumulative counts of comparisons. None makes `work` count again, since `drop` changes the groups.
         self._work: npt.NDArray[np.float64] | None = None
 
     def work(self, start: int) -> npt.NDArray[np.float64]:

@@ -283,7 +283,8 @@ def stories(orders: Sequence[OrderKey], scored: Scored, duplicates: Flags) -> Gr
     swap = place[pairs[:, 0]] > place[pairs[:, 1]]
     earlier = np.where(swap, pairs[:, 1], pairs[:, 0])
     later = np.where(swap, pairs[:, 0], pairs[:, 1])
-    # Sort by the later article in canonical order, then by the highest score, then by the earlier article.
+    # Take the later articles in canonical order, so that each earlier article is decided already. The first
+    # pair with an original decides: the highest score comes first, then the earliest article (section 5).
     rows = np.lexsort((place[earlier], -scores, place[later]))
     original = np.arange(len(orders), dtype=np.int32)
     for first, second in zip(earlier[rows].tolist(), later[rows].tolist(), strict=True):

@@ -28,7 +28,7 @@ FORGOTTEN_SECONDS = 3_600.0  # A worker that is gone for longer than this is no 
 
 
 class CheckState(IntEnum):
-    """State of a figure or a corpus; the values are the exit codes of plugins."""
+    """State of a figure or a corpus; the values are the exit codes of plugins of Nagios."""
 
     OK = 0
     WARNING = 1

@@ -138,7 +138,8 @@ def beat(
     values = {"run": run, "stage": stage, "done": done, "total": total, "still": still_seconds}
     if cursor.execute(_sql("beat"), {**values, **asdict(owner)}).rowcount:
         return True
-    # Another run replaced this run if the row still exists. A missing row was deleted: continue.
+    # If the row still exists, another run replaced this run. If not, a person deleted it: continue, because
+    # dedup deletes only rows of runs that ended long ago.
     return cursor.execute(_sql("find"), {"run": run}).fetchone() is None
 
 

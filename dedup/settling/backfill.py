@@ -38,7 +38,8 @@ from dedup.store import articles, credits, fingerprints, rulebooks, stories
 from dedup.store.rulebooks import Adoption, Rulebook, StaleRulesError
 from dedup.store.stories import Reprints
 
-# A run ends with an error after this number of rounds (or batches) that did exactly the same work.
+# A run ends with an error after this number of rounds (or batches) that did exactly the same work: something
+# in the corpus is inconsistent then, and the run would never end.
 SAME_ROUNDS = 10
 
 DEFERRED_PER_TRANSACTION = 100  # Maximum: a transaction should hold the settle lock for less than 0.1 s
@@ -184,7 +185,8 @@ class BackfillRun:
             try:
                 did = self.run_round()
             except StaleRulesError:
-                # Someone changed a setting: begin again with the new settings.
+                # The rules in force are no longer those that the round read, such as after a changed setting:
+                # begin again with the present ones.
                 self._fingerprinting.begin_again()
                 continue
             # Credits must be read again after a hook, a changed byline or a changed list of agencies.

@@ -44,7 +44,8 @@ COUNT_SECONDS = 5.0
 # stops after its present page of texts. If it is counting quotes, it is cut off: the next run counts again.
 WORDS_SECONDS = 5.0
 
-# First and longest pause before the next attempt to reach a database; the pause doubles each time.
+# First and longest pause before the next attempt to reach a database. The pause doubles each time, so work
+# goes on soon after a short outage, and a long outage causes at most two attempts per minute.
 DOWN_SECONDS = (1.0, 30.0)
 
 log = logging.getLogger("dedup.worker")

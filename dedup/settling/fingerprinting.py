@@ -34,7 +34,8 @@ PAGE_CHARACTERS = 4_000_000
 FEW_ARTICLES = 50  # Minimum articles per chunk when few articles are divided among all threads
 SAME_PAGES = 3  # A run counts as stuck if the same text waits again in this number of rounds in a row
 
-# The planner's statistics are updated after at least this number of new fingerprints or marks.
+# The planner's statistics are updated after at least this number of new fingerprints or marks, because plans
+# for the former size of a table may be slow.
 ANALYZE_ARTICLES = 5_000
 
 

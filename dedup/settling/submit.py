@@ -18,7 +18,7 @@ from dedup.store.rulebooks import Rulebook, StaleRulesError
 
 RULEBOOK_RETRIES = 5  # Maximum number of attempts while someone changes settings at the same moment
 
-# Reasons why a verdict is `pending`.
+# Reasons of `pending` verdicts. Like messages of errors, each names the next step.
 IN_USE = "other processes held the corpus for {seconds:g} s: the next backfill settles the article"
 NOT_ASKED = "stored, but other processes held the corpus: the next backfill settles the article"
 NO_MEMORY = "not enough memory to read the text: the next backfill tries again"

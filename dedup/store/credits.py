@@ -133,7 +133,8 @@ def read_unread(cursor: Cursor) -> int:
         read = make_reader(cursor).read
         failed = set(one_column(cursor, _sql("failed"), {"ids": bigints(ids)}))
         known = articles.load_texts(cursor, [article for article in ids if article not in failed])
-        # Articles that failed or are gone lose their credits and corrections.
+        # A failed article has no credits and is no correction (docs/semantics.md, sections 11 and 12).
+        # `failed` also has deleted articles.
         write(cursor, dict.fromkeys(failed, Notices()) | {task.id: read(task) for task in known})
     return len(ids)
 

@@ -89,7 +89,8 @@ _COUNTS = {"known": "count", "unfingerprinted": "count_unfingerprinted", "unsett
 
 def store(cursor: Cursor, results: Sequence[Fingerprinted]) -> None:
     """Store a few fingerprints and failures; skip texts that changed meanwhile. Needs the settle lock."""
-    # Under the lock nobody edits or deletes these articles, or changes the settings of the fingerprints.
+    # Several statements are safe here: under the lock nobody edits or deletes these articles, or changes the
+    # settings of the fingerprints.
     cursor.execute(_sql("note_unread"), {"ids": bigints([result.article_id for result in results])})
     made = [(r, r.fingerprint) for r in results if r.fingerprint is not None]
     # An outdated fingerprint prevents the insert of a new one: remove the outdated one, and insert again.

@@ -231,7 +231,7 @@ def write_marks(cursor: Cursor, new: StoredMarks, *, stale: bool) -> None:
 
 
 def keep_marks(cursor: Cursor, ids: Bigints, *, stale: bool) -> None:
-    """Keep the marks of articles, set their flag `stale`, and let the articles take part in comparisons."""
+    """Change only the flag `stale` of marks, and let their articles take part in comparisons."""
     if len(ids):
         cursor.execute(_sql("keep_marks"), {"ids": ids, "stale": stale})
 

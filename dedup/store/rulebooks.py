@@ -27,7 +27,8 @@ _sql = Statements("store/rulebooks")
 MARKED_LATE = timedelta(minutes=10)
 
 _NAMES = frozenset(field.name for field in fields(Settings))
-# No stored result depends on these settings, so they take effect without a backfill.
+# No fingerprint or mark is made with these settings, so they are in force at once. The next backfill or
+# worker archives by them.
 _AT_ONCE = sorted(field.name for field in fields(Settings) if field.metadata["kind"] == "window")
 
 

@@ -19,7 +19,7 @@ GRAM_WORDS = 3  # Words per gram; with only two, any text has grams such as "of 
 
 NUMBERS_NAMED = 10  # The sentence that describes an addition names at most ten numbers
 
-# Decimal digits of any script, with points or commas between digits: 12, 1,200 and 3.5 are one number each.
+# Points and commas count alike, since some languages write 1,200 and others 1.200.
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 Cut = Sequence[tuple[str, int | None]]

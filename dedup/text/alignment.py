@@ -290,7 +290,7 @@ def _likeness(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 def _in_order(pairs: list[_Places], a: list[_Sentence]) -> list[_Places]:
-    """Choose the pairs with the most words that have one order in both texts; `pairs` is sorted by `a`."""
+    """Choose pairs in the same order in both texts, with the most words in all; `pairs` is sorted by `a`."""
     ranks = {start: n for n, start in enumerate(sorted(pair[1].start for pair in pairs), 1)}
     # A Fenwick tree finds the chain of pairs with the most words in O(log n), so all pairs take O(n log n).
     best = [(0, -1)] * (len(pairs) + 1)

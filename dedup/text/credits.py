@@ -52,7 +52,8 @@ _SEPARATORS = re.compile(
 _WITH = re.compile(r"(?:avec|mit|with|con|com)\s+", re.IGNORECASE)
 _DASHES = "-\u2013\u2014_\ufffd"  # The last character stands for one that could not be decoded
 _JOB = re.compile(r"(?:Staff|Writers?|Correspondents?|Reporters?|Editors?|Service|STAFF|WRITERS?)$")
-# Initials of an author or a news desk, another medium, or a date
+# A part of a bracket that may stand beside an agency: initials of an author or a news desk, another medium,
+# or a date. With any other part the bracket is no credit.
 _CODE = re.compile(r"[a-z]{2,5}|[A-Z]{2,5}|[A-Za-z][a-z]{1,6}\.|[\d. :]*")
 _END_DATE = re.compile(r"[\s,]+[\d. :/-]+$")
 _WHEN = re.compile(
@@ -69,7 +70,8 @@ _CONTRIBUTED = re.compile(
     r"(?: (?:to|reporting)[\w ]*,? (?:along )?with (.{2,200}))?",
     re.MULTILINE,
 )
-# Words before a list of contributors
+# Words before a list of contributors. The first letter is left out, since it may be a capital. "With " counts
+# only at the start of a line, since it begins ordinary sentences, too.
 _CONTRIBUTING = (
     "ontributing: ",
     "aterial from ",

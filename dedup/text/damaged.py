@@ -150,14 +150,15 @@ LEAST_RATIO = ((500, 0.9), (EVERY, 0.88))  # Minimum length of the shorter text 
 # is less than J, because damage changes shingles twice as often as cores, which are shorter.
 LESS_WORDS = 0.05
 # The maximum share of common cores with equal letters on both sides is `kept` plus this number of standard
-# errors.
+# errors. With a higher share, the differences are few and long; damage makes many small ones.
 MOST_WHOLE = ((500, 0.0), (EVERY, 1.0))
 LEAST_IN_PLACE = 0.85  # Minimum share of common cores whose places differ by at most NEAR
 NEAR = 24  # Maximum distance of the places of a core in two texts, in 256ths of the text
 # Minimum of `mended` / `differing`, divided by `kept` (see `PrintPairs`). The few words that fill in a short
 # template must not look like damage.
 LEAST_MENDED = ((200, 0.9), (500, 0.7), (EVERY, 0.5))
-# If the shorter text has MANY_LETTERS, and the cores have a Jaccard of at least FIRM_JACCARD, LEAST_MENDED is
+# Long texts with many common cores may have long differences, too, as where a scan lost the ends of lines. So
+# if the shorter text has MANY_LETTERS, and the cores have a Jaccard of at least FIRM_JACCARD, LEAST_MENDED is
 # replaced: the minimum of `mended` / `differing` is then FIRM_MENDED * `whole` / `equal`, but not less than
 # FLOOR_MENDED * `kept`.
 MANY_LETTERS, FIRM_JACCARD = 500, 0.4

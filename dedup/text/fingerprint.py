@@ -267,7 +267,7 @@ class Fingerprinter:
         if chosen not in self._kernels:
             model = self.model(language)
             made_by = self._settings_digest, model.checksum
-            # Cache kernels: making one takes 50 ms, and a worker makes a new Fingerprinter for every batch.
+            # Cache kernels: making one takes 50 ms, and a worker makes a new Fingerprinter for every round.
             if made_by not in _KERNELS and len(_KERNELS) >= KERNELS_KEPT:
                 _KERNELS.clear()
             kernel = _KERNELS.get(made_by) or NativeKernel(self.settings, model)

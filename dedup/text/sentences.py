@@ -106,7 +106,8 @@ CONTEXTS_KEPT = 1 << 14  # Maximum number of cached decisions per splitter
 # A full stop after a longer word always ends the sentence: such a word is no abbreviation. This saves work.
 MAX_CONTEXT_CHARACTERS = 200
 
-# A sentence that ends in full stops of other scripts, and closing quotes after these; or the rest of a text.
+# Punkt decides only about `.`, `?` and `!`, so a text is first cut after full stops of other scripts, and
+# after closing quotes that follow these. The last alternative takes the rest of the text.
 _OTHER_SENTENCE = re.compile(
     rf"[^{SENTENCE_ENDS}]*[{SENTENCE_ENDS}]+[{re.escape(CLOSERS)}]*|[^{SENTENCE_ENDS}]+"
 )

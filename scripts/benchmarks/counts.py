@@ -182,8 +182,8 @@ def _cpu_seconds(pid: int) -> float:
 
 
 def _used(owner: psycopg.Connection[Any], dd: Deduplicator) -> tuple[int, int]:
-    """Return the buffers and the bytes of WAL that the server has used so far. First make the session of `dd`
-    report its counts."""
+    """Return the buffers and the bytes of WAL that the server has used so far."""
+    # A session reports its counts with a delay, unless it is asked to.
     with dd._database.session() as session:
         session.connection.execute("SELECT pg_stat_force_next_flush()")
     row = owner.execute(

@@ -145,7 +145,7 @@ def is_field(member: griffe.Object) -> bool:
 
 
 def _types(found: griffe.Object) -> list[object]:
-    """Return the expressions of types in an object."""
+    """Return the type annotations and the base classes of a class, function or attribute."""
     given = [parameter.annotation for parameter in getattr(found, "parameters", ())]
     if found.is_class:
         return [*found.bases, *given]

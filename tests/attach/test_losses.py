@@ -1,4 +1,7 @@
-"""Rows that a comparison misses: hidden rows stay, and most of a table goes only if a person says so."""
+"""Rows that a comparison no longer finds: articles of rows that are only hidden stay.
+
+Most articles of a table are deleted only if a person says so.
+"""
 
 from __future__ import annotations
 

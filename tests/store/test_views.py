@@ -17,7 +17,7 @@ PAGES = [Path(__file__).parents[2] / name for name in ("README.md", "docs/analys
 
 @pytest.fixture
 def newsroom(database: Database) -> Database:
-    """Store `a` with two copies, `s` similar to it, an unrelated `u` and an unreadable `f`."""
+    """Store `a` with two copies, `s` similar to it, an unrelated `u`, and `f`, which has no text."""
     load(
         database,
         article("a", window(0, 6), 1, publication="Wire", title="A"),

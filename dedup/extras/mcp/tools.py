@@ -19,7 +19,7 @@ from dedup.base.verdict import StatusName
 from dedup.extras.coverage.defaults import CAUTION
 
 ITEMS = 50  # Maximum number of items in a list of an answer
-LABEL_CHARACTERS = 1_000  # Maximum length of a title, a sentence, or any other value of an answer
+LABEL_CHARACTERS = 1_000  # Maximum length of any string of an answer but the text of an article
 TEXT_CHARACTERS = 20_000  # Maximum length of the text of an article; models read about 5,000 tokens of it
 ASKED_CHARACTERS = 1_000_000  # Maximum length of a text that is asked about
 
@@ -52,7 +52,7 @@ class Tools:
         told = found.as_dict()
         text = told["article"].pop("text")
         if self._texts:
-            told["article"]["text"] = cut(text, TEXT_CHARACTERS)
+            told["article"]["text"] = text
         verdict = found.verdict
         ids = [id, *(one.id for one in verdict.matches), *(one.id for one in verdict.copies)]
         return answer(told, ids, _certainty(told["verdict"], stale=found.stale))
@@ -200,11 +200,13 @@ def cut(text: str, characters: int) -> str:
 
 
 def _bounded(value: Any) -> Any:
-    """Cut long texts, lists and mappings of an answer."""
+    """Cut long strings, lists and mappings of an answer."""
     match plain(value):
         case dict(members):
             return {
-                cut(str(name), LABEL_CHARACTERS): item if name == "text" else _bounded(item)
+                cut(str(name), LABEL_CHARACTERS): cut(str(item), TEXT_CHARACTERS)
+                if name == "text" and item is not None and "source_id" in members
+                else _bounded(item)
                 for name, item in [*members.items()][:ITEMS]
             }
         case list(items):

@@ -39,7 +39,10 @@ class Limits:
 
 
 class Rates:
-    """A token bucket for every client. A bucket gets `rate` tokens per second and holds at most `rate`."""
+    """A token bucket for every client. A bucket gets `rate` tokens per second.
+
+    It holds at most `rate` tokens, or one if `rate` is lower.
+    """
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate

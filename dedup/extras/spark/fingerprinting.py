@@ -189,7 +189,7 @@ def _digest(cells: DataFrame, layout: Layout) -> Column:
     types, parts = dict(cells.dtypes), []
     for field in ("language", "title", "text", "scope"):
         names = [f"c{number}" for number in layout.places(field)]
-        # Only a scope may be an integer, which is stored as its digits, without a repair.
+        # Only a scope may be an integer. Its digits are stored, which does not count as a repair.
         digested = TEXTS | INTEGERS if field == "scope" else TEXTS
         if not digested.issuperset(types[name] for name in names):
             return fn.lit(None).cast("binary")

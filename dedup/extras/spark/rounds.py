@@ -59,7 +59,7 @@ class Rounds:
         return Decided(self.steps.tables(self._edges, EDGE), gone, self._report)
 
     def _round(self, number: int, places: DataFrame) -> DataFrame | None:
-        """Do a round. Return the groups of the nodes that are still undecided; None after the last round."""
+        """Do a round. Return the rows of `groups` whose nodes are undecided; None after the last round."""
         histogram = histogram_of(key_sizes(places))
         head = head_of(histogram, self.options.head_minimum, self.budget)
         last = head >= max(histogram, default=0)
@@ -212,7 +212,8 @@ class Rounds:
             )
         joined = _star_pairs(never, centres, "x > c")
         if self.members is not None and self._gone:
-            # A duplicate's class may begin before the canonical node and end after it: compare both, too.
+            # A duplicate's class may begin before the canonical node and end after it: compare the duplicate
+            # with this node, too.
             gone = self.steps.tables(self._gone, FATE).where("out").select("node", _as("round", "gone"))
             late = self.members.where("id = node").select("node", "last").join(gone, "node")
             joined = joined.union(
@@ -230,7 +231,7 @@ class Rounds:
         return name
 
     def _nodes_of(self, gone: Sequence[str], canonical: Sequence[str]) -> DataFrame:
-        """Return the nodes that are out by the steps in `gone`, and all nodes of the steps in `canonical`."""
+        """Return the nodes that the steps in `gone` took out, and all nodes of the steps in `canonical`."""
         out = self.steps.tables(gone, FATE).where("out").select("node")
         return out.union(self.steps.tables(canonical, ELIGIBLE).select("node"))
 

@@ -124,7 +124,8 @@ class Plan:
         divided = np.flatnonzero(in_parts)
         self.divided = divided[~np.isin(divided, unsettled)]
         self.writes |= in_parts
-        # For each article, by place: the chunk that writes its mark, and the chunk that settles it.
+        # By place: the chunk that writes the mark of an article, and the chunk that settles it. These differ
+        # if the best match is a later article in another chunk, which then writes the pair.
         chunk = self._chunk
         settles = self._settles = chunk.copy()
         settles[pairs.earlier[decisions.best_match]] = chunk[pairs.later[decisions.best_match]]
@@ -145,7 +146,8 @@ class Plan:
         `changed`: places of the articles that people changed."""
         ids, stored, pairs = self.snapshot.ids, self.snapshot.pairs, self.decisions.pairs
         component = self.decisions.component
-        # All articles related to a changed one are left out, and settled through the indexes later.
+        # A change may alter the marks of all related articles. So these are left out here, and settled
+        # through the indexes later.
         blocked = np.unique(component[changed])
 
         def free(places: npt.NDArray[Any]) -> Flags:
@@ -166,7 +168,8 @@ class Plan:
         settling.write_flags(cursor, ids[go[flags & canonical]], ids[go[flags & ~canonical]])
         settling.write_pairs(cursor, PairRows.of(ids, pairs[new], self.decisions.best_match[new]))
         closed = chunk.closed[free(chunk.closed)]
-        # An article that a later chunk settles stays stale until that chunk is written.
+        # If the best match is a later article, its pair is written with the chunk of that article; until then
+        # the mark stays stale.
         written, is_open = go[self.writes[go]], self._settles[go[self.writes[go]]] > chunk.number
         for some, stale in ((written[~is_open], False), (written[is_open], True)):
             differs = self._differs[some]

@@ -203,6 +203,15 @@ def test_a_text_is_compared_within_the_scope_that_is_named(dd: Deduplicator) -> 
     assert called(tools, "lookup", text=STORM, scope="eve")["answer"]["status"] == "unique"
 
 
+def strings(value: Any) -> list[str]:
+    """Return all strings in a value of JSON."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [found for one in value for found in strings(one)]
+    return [value] if isinstance(value, str) else []
+
+
 def test_an_answer_is_bounded_however_long_the_articles_are(dd: Deduplicator) -> None:
     title = "long title " * 1_000
     long = " ".join(f"Sentence {number} of the record was read aloud." for number in range(800))
@@ -214,6 +223,11 @@ def test_an_answer_is_bounded_however_long_the_articles_are(dd: Deduplicator) ->
     assert len(told["answer"]["article"]["title"]) < LABEL_CHARACTERS + 60
     story = called(tools, "story", id="many-1")
     assert len(story["article_ids"]) == len(story["answer"]["copies"]) == ITEMS
+    for id, ending in (("endless", "word " * 9_000), ("endless too", "other " * 9_000)):
+        dd.submit(Article(source_id=id, text=f"{long} {ending}", published_at="2026-03-21"))
+    explained = called(tools, "explain", id="endless", other_id="endless too")
+    assert "Sentence" in json.dumps(explained)
+    assert max(len(part) for part in strings(explained)) < LABEL_CHARACTERS + 60
     assert story["answer"]["copy_count"] == ITEMS + 9
     for name, given in CALLS.items():
         assert len(json.dumps(called(tools, name, **given))) < 200_000
