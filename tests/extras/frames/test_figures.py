@@ -144,7 +144,8 @@ def test_tables_may_be_dataframes(newsroom: Database) -> None:
 
 
 def test_an_empty_corpus_gives_empty_charts() -> None:
-    schemas = {**columns.SCHEMAS, **columns.SUMMARIES}
+    schemas: dict[str, pa.Schema] = {**columns.SCHEMAS}
+    schemas |= columns.SUMMARIES
     tables = [schemas[name].empty_table() for name in TABLES]
     for figure in every(*tables):
         ax = figure.plot()
