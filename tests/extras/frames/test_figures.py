@@ -144,9 +144,9 @@ def test_tables_may_be_dataframes(newsroom: Database) -> None:
 
 
 def test_an_empty_corpus_gives_empty_charts() -> None:
-    schemas: dict[str, pa.Schema] = {**columns.SCHEMAS}
-    schemas |= columns.SUMMARIES
-    tables = [schemas[name].empty_table() for name in TABLES]
+    schemas = [*columns.SCHEMAS.items(), *columns.SUMMARIES.items()]
+    empty = {name: schema.empty_table() for name, schema in schemas}
+    tables = [empty[name] for name in TABLES]
     for figure in every(*tables):
         ax = figure.plot()
         ax.figure.canvas.draw()
