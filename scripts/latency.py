@@ -92,7 +92,7 @@ def measure(url: str, database: Database, options: argparse.Namespace) -> Iterat
 
 
 def measure_news(url: str, database: Database, options: argparse.Namespace) -> Iterator[Latencies]:
-    """Measure alone, beside a backfill, beside an open edit, and beside a backfill with changed settings."""
+    """Measure submissions: alone, beside a backfill, an open edit, and a backfill with changed settings."""
     news = _accepted(options.file)
     given = list(islice(news, options.articles + 4 * SUBMITTED))
     pending, kept = given[: options.articles], iter(given[options.articles :])

@@ -135,7 +135,8 @@ class Deduplicator(Questions):
 
         For more than a few hundred articles, `load` and `backfill` are quicker. `timeout`: seconds for each
         article, as in `submit`. After an error, the articles before it stay stored. Raises InputError: an
-        item is not an Article. If `articles` is a list, this error is raised before anything is stored.
+        item is not an Article (if `articles` is a list, before anything is stored), or AttachedError: it is a
+        row of an attached table.
         """
         # A list is checked before the first submit, so that nothing is stored if an item is wrong.
         if isinstance(articles, Sequence):

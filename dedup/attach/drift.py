@@ -42,7 +42,7 @@ class TableState:
     secured: bool  # whether row security hides rows even from the owner
     maker: str | None  # owner of the functions made for the table; None: they are missing
     columns: Mapping[str, Sequence[Any]]  # number, type, and generation expression or None, by column name
-    triggers: int  # how many triggers of the table note changes
+    triggers: int  # number of triggers on the table that record changes
     off: int  # how many triggers of the table and its partitions are switched off
     parts: Sequence[int]  # oids of the table and its partitions
     state: str | None  # digest that changes if rows may have been added or removed unnoticed

@@ -165,9 +165,8 @@ class _Sync:
             for attachment_id in dict.fromkeys(note[1] for note in found):
                 of = [note for note in found if note[1] == attachment_id]
                 attachment = known.get(attachment_id)
-                # note[4] is the number of a base table: `_refer` takes such notes. It looks only at base
-                # tables that the attached table still refers to, so notes of others would stay for ever:
-                # delete them.
+                # If note[4] is set, it is the number of a base table. `_refer` takes such notes, but only of
+                # base tables to which the attached table still refers. Other notes would stay: delete them.
                 known_bases = {base.number for base in attachment.referring} if attachment else set()
                 taken += [note[0] for note in of if note[4] is not None and note[4] not in known_bases]
                 of = [note for note in of if note[4] is None]

@@ -35,6 +35,13 @@ class CursorError(InputError):
     """A cursor (place in the mark changes) is too old, or invalid after a restore: read all marks again."""
 
 
+class AttachedError(InputError):
+    """An article is a row of an attached table, and can only be changed there."""
+
+    def __init__(self) -> None:
+        super().__init__("the article is a row of an attached table; change that row instead")
+
+
 class SettingError(DedupError):
     """A setting is unknown, or its value is out of range."""
 
@@ -116,6 +123,6 @@ class EmbeddedServerError(DatabaseError):
 LASTING = (LoginError, RightsError, SchemaError)
 
 
-def is_about_input(error: DatabaseError) -> bool:
+def is_about_input(error: DedupError) -> bool:
     """Return whether the database refused only this value, such as one article, and would accept others."""
-    return type(error) is DatabaseError
+    return isinstance(error, AttachedError) or type(error) is DatabaseError

@@ -87,7 +87,9 @@ def _repeat_options(command: re.Match[str]) -> str:
     words = "dedup "
     if config.URL_VARIABLE in config.options:
         url = os.environ[config.URL_VARIABLE]
-        words += f"--database {'…' if config.has_password(url) else shlex.quote(url)} "
+        # Rights are granted by another role, so with another address.
+        secret = config.has_password(url) or command.string[command.end() :].startswith("grant ")
+        words += f"--database {'…' if secret else shlex.quote(url)} "
     if config.SCHEMA_VARIABLE in config.options:
         return f"{words}--schema {os.environ[config.SCHEMA_VARIABLE]} "
     return words + (command["schema"] or "")

@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 import dedup
-from dedup.base.errors import InputError
+from dedup.base.errors import AttachedError, InputError
 from dedup.base.machine import ENGINE_NAMES, MAX_WORKERS, EngineName
 from dedup.base.words import line
 from dedup.cli import output, shared
@@ -233,7 +233,11 @@ def check(
                 verdict = Verdict(item.source_id, "refused", None, None, f"line {item.line}: {item.reason}")
                 refused += 1
             else:
-                verdict = dd.lookup(item) if dry_run else dd.submit(item)
+                try:
+                    verdict = dd.lookup(item) if dry_run else dd.submit(item)
+                except AttachedError as error:
+                    verdict = Verdict(item.source_id, "refused", None, None, str(error))
+                    refused += 1
             noted = [{"field": r.field, "reason": r.reason, "value": r.value} for r in repairs]
             output.write_json({**verdict.as_dict(), "repairs": noted}, indent=None)
             # A scraper waits for this verdict before it writes the next line.

@@ -133,6 +133,12 @@ def location(url: str, schema: str = DEFAULT) -> str:
     parts = conninfo_to_dict(conninfo(url))
     host = str(parts.get("host") or parts.get("hostaddr") or "localhost")
     name = str(parts.get("dbname") or parts.get("user") or "postgres")
+    if "service" in parts and not {"host", "hostaddr", "dbname"} & parts.keys():
+        # The file of services, which only libpq reads, names host and database.
+        service = str(parts["service"])
+        named = f" {service!r}" if re.fullmatch(_NAME, service) else ""
+        shown = f"the database of the service{named}"
+        return shown if schema == DEFAULT else f"{shown} (schema {schema})"
     port = str(parts.get("port") or "")
     if re.fullmatch(r"\d{1,5}", port) and not host.startswith("/"):
         host = f"{host}:{port}"

@@ -13,6 +13,7 @@ import psycopg
 from psycopg import errors as pg
 
 from dedup.base.errors import (
+    AttachedError,
     BusyError,
     CollisionError,
     DatabaseError,
@@ -69,10 +70,12 @@ _SAFE_CLASSES = frozenset({"08", "25", "28", "3D", "40", "42", "53", "54", "55",
 """Classes of SQLSTATE codes whose messages never contain values of rows."""
 
 
-def _explain(error: psycopg.Error, where: str) -> DatabaseError:
+def _explain(error: psycopg.Error, where: str) -> DedupError:
     state = error.sqlstate
     message = (error.diag.message_primary or "").strip() if state and state[:2] in _SAFE_CLASSES else ""
     match error:
+        case pg.ObjectNotInPrerequisiteState() if "article_attached" in (error.diag.context or ""):
+            return AttachedError()  # raised by the trigger function of this name
         case pg.InsufficientPrivilege():
             return MissingRightError(
                 f"{where}: {message}; connect as the owner of the schema, or as another role with this right"

@@ -34,7 +34,7 @@ class Vitals(Answer):
 
     Attributes:
         at: the time of the server.
-        articles: number of articles; an estimate above 10,000.
+        articles: number of articles; an estimate.
         pending: articles without a mark.
         stale: articles whose mark must be settled again.
         estimated: true if `pending` and `stale` are estimates, because there are more than 10,000.

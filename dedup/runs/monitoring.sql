@@ -2,20 +2,17 @@
 
 -- name: unsettled_sample
 -- Return the server time, the number of articles, and the planner's estimate of the number of unsettled articles.
--- Few articles are counted. Of many, return the planner's estimate, or if it has none: the range of their ids.
+-- If the planner has no estimate yet, return the range of the articles' ids.
 -- For a sample of unsettled articles, return: number, number of pending articles, first time of waiting, limits.
 WITH looked_at AS MATERIALIZED (
     SELECT k.status, coalesce(k.waits_since, a.added_at) AS since, k.limit_fired FROM dedup.article_mark k
     CROSS JOIN LATERAL (SELECT added_at FROM dedup.article WHERE id = k.id OFFSET 0) AS a
     WHERE k.status = 'pending' OR k.stale
     ORDER BY k.time, k.id LIMIT %(sample)s + 1
-), few AS MATERIALIZED (
-    SELECT count(*) AS articles FROM (SELECT FROM dedup.article LIMIT %(sample)s + 1) AS counted
 )
 SELECT clock_timestamp(),
-       (SELECT CASE WHEN reltuples > %(sample)s THEN reltuples::bigint
-                    WHEN (SELECT articles FROM few) <= %(sample)s THEN (SELECT articles FROM few)
-                    ELSE (SELECT max(id) - min(id) + 1 FROM dedup.article) END
+       (SELECT CASE WHEN reltuples > 0 THEN reltuples::bigint
+                    ELSE (SELECT coalesce(max(id) - min(id) + 1, 0) FROM dedup.article) END
         FROM pg_class WHERE oid = 'dedup.article'::regclass),
        (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'dedup.article_unsettled'::regclass),
        (SELECT count(*) FROM looked_at),

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 
 from dedup.base.article import ARTICLE_FIELDS, Article, TextTask, kept_json, storable
-from dedup.base.errors import InputError
+from dedup.base.errors import AttachedError
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.database import Cursor, hold_settle_lock, one_column, one_row
 from dedup.db.statements import Statements
@@ -209,13 +209,14 @@ def newest_ids(cursor: Cursor, count: int) -> list[int]:
 
 
 def defer(cursor: Cursor, article: Article) -> None:
-    """Keep an article until a backfill can store it. Raises InputError: it is a row of an attached table."""
-    if _find_attached(cursor, [article.source_id]):
-        raise InputError("the article is a row of an attached table; change that row instead")
+    """Keep an article until a backfill can store it. Raises AttachedError: a row of an attached table."""
+    if find_attached(cursor, [article.source_id]):
+        raise AttachedError
     cursor.execute(_sql("defer"), article_values(article))
 
 
-def _find_attached(cursor: Cursor, source_ids: Sequence[str]) -> set[str]:
+def find_attached(cursor: Cursor, source_ids: Sequence[str]) -> set[str]:
+    """Return the articles of these that are rows of attached tables."""
     return set(one_column(cursor, _sql("attached"), {"source_ids": list(source_ids)}))
 
 
@@ -241,7 +242,7 @@ def store_deferred(cursor: Cursor, source_ids: Sequence[str]) -> None:
     if not rows:
         return
     # If an article is now a row of an attached table, the row alone is valid: skip the deferred versions.
-    attached = _find_attached(cursor, source_ids)
+    attached = find_attached(cursor, source_ids)
     for row in rows:  # one by one, because each version edits the version before
         if row[0] not in attached:
             store(cursor, [Article(**dict(zip(ARTICLE_FIELDS, row, strict=True)))])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dedup.base.answer import Answer
 from dedup.base.article import Article, storable, stored_size
-from dedup.base.errors import InputError
+from dedup.base.errors import AttachedError, InputError
 from dedup.base.progress import Progress, SilentProgress
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, Database, one_row, retry
@@ -22,6 +22,7 @@ from dedup.files.packed import find_address
 from dedup.files.readers import read_file
 from dedup.files.reading import Reading
 from dedup.files.record import MAX_RECORD_BYTES
+from dedup.files.rejects import Reject
 from dedup.files.report import LoadReport
 from dedup.files.rows import GivenRows
 from dedup.store import articles
@@ -170,7 +171,12 @@ class _Batch:
                 return counts, _note(cursor, self._load, self._source, counts)
 
         report = self._report
-        counts, self._load = retry(attempt, self._database.timeouts.lock)
+        try:
+            counts, self._load = retry(attempt, self._database.timeouts.lock)
+        except AttachedError as error:
+            self._refuse_attached(error)
+            self.store()
+            return
         report.load = self._load
         report.lines += len(self._articles)
         report.new += counts.new
@@ -178,6 +184,20 @@ class _Batch:
         report.same += counts.same
         report.superseded += counts.superseded
         self._articles, self._bytes = [], 0
+
+    def _refuse_attached(self, error: AttachedError) -> None:
+        """Take rows of attached tables out of the batch, so that other articles are stored."""
+        with self._database.transaction() as cursor:
+            attached = articles.find_attached(cursor, [article.source_id for article in self._articles])
+        if not attached:
+            raise error
+        others = []
+        for article in self._articles:
+            if (id := article.source_id) in attached:
+                self._report.note(Reject(self._source or "", 0, str(error), None, source_id=id))
+            else:
+                others.append(article)
+        self._articles, self._bytes = others, sum(map(stored_size, others))
 
 
 def _note(cursor: Cursor, load: int | None, source: str | None, counts: LoadCounts) -> int:

@@ -102,7 +102,7 @@ WRITES = (
 
 @dataclass
 class Cost:
-    """The cost of a write to one table: seconds of each round, counts per row, and calls per statement."""
+    """The cost of a write: seconds of each round, WAL and buffers per row, function calls per statement."""
 
     seconds: list[float] = field(default_factory=list)
     wal: float = 0.0

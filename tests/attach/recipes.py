@@ -144,7 +144,7 @@ Begin = Callable[[str, str], Trial]
 
 @pytest.fixture
 def begin(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
-    """Return a function that begins the trial of a recipe, with the tables of its program.
+    """Return a function that begins the trial of a recipe, in a new database with the program's tables.
 
     As the programs' manuals advise, the program's role owns the database and has no other right.
     """

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -12,7 +14,7 @@ from psycopg import errors as pg
 from psycopg import sql
 
 from dedup.attach.sync import sync
-from dedup.base.errors import DatabaseError, InputError
+from dedup.base.errors import AttachedError, DatabaseError, InputError
 from dedup.base.progress import SilentProgress
 from dedup.db.database import Database
 from tests.attach.owners import Owner, dumped, rows
@@ -319,7 +321,7 @@ def test_an_attached_article_is_changed_in_its_table_only(database: Database, ow
         lambda: corpus.delete("news/1"),
         lambda: load(database, article("news/1", window(3, 6), 0)),
     ):
-        with pytest.raises(DatabaseError, match="is changed there"):
+        with pytest.raises(AttachedError, match="change that row instead"):
             attempt()
     for statement in (
         "UPDATE dedup.article SET title = 'x'",
@@ -329,6 +331,25 @@ def test_an_attached_article_is_changed_in_its_table_only(database: Database, ow
         with pytest.raises(pg.ObjectNotInPrerequisiteState):
             owner.execute(statement.encode())
     assert answer(database) == before
+
+
+def test_an_attached_article_is_refused_alone(database: Database, owner: Owner, tmp_path: Path) -> None:
+    news(owner)
+    put(owner, 1, window(0, 6), 0)
+    attach(database)
+    right(database)
+    given = [article(id, window(20 * n, 6), n) for n, id in enumerate(("a", "news/1", "b"))]
+    file = tmp_path / "given.jsonl"
+    file.write_text("".join(json.dumps({"id": one.source_id, "text": one.text}) + "\n" for one in given))
+    corpus = deduplicator(database)
+    for source in (file, given):
+        report = corpus.load(source)
+        assert (report.lines, report.refused) == (3, 1)
+        assert report.new + report.same + report.changed == 2
+        (noted,) = report.reasons.values()
+        assert (noted.ids, "change that row instead" in noted.reason) == (["news/1"], True)
+    assert corpus.load([given[1]]).refused == 1
+    assert corpus.get("b") is not None
 
 
 def test_an_emptied_corpus_comes_back(database: Database, owner: Owner) -> None:

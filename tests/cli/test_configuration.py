@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dedup.base import config
-from dedup.cli import main, rights
+from dedup.cli import main, output, rights
 from dedup.db.database import Database
 from tests.cli.conftest import Dedup
 
@@ -120,6 +120,16 @@ def test_commands_in_messages_repeat_the_options(dedup: Dedup, news: Path, datab
     hidden = dedup("status", "--database", SECRET)
     assert "`dedup --database … config` says where it is set" in hidden.err
     assert PASSWORD not in hidden.err
+
+
+def test_a_command_for_the_owner_has_no_address_of_another_role(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "options", {config.URL_VARIABLE: "--database"})
+    monkeypatch.setenv(config.URL_VARIABLE, "postgresql://crawl@db.example/news")
+    said = "have the owner run `dedup grant --worker crawl`, or look: `dedup status`"
+    assert output.addressed(said) == (
+        "have the owner run `dedup --database … grant --worker crawl`,"
+        " or look: `dedup --database postgresql://crawl@db.example/news status`"
+    )
 
 
 def test_config_shows_values_and_their_places_and_no_password(

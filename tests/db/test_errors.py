@@ -134,6 +134,9 @@ def test_no_password_of_the_surroundings_is_told(monkeypatch: pytest.MonkeyPatch
         ("dbname='a=b' host=h", "a database on h"),
         ("dbname=news host='a b'", "database 'news'"),
         ("", "database 'postgres' on localhost"),
+        ("service=news", "the database of the service 'news'"),
+        ("postgresql:///?service=a%3Db", "the database of the service"),
+        ("service=news host=h", "database 'postgres' on h"),
     ],
 )
 def test_a_place_is_host_and_database(url: str, shown: str) -> None:

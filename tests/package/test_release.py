@@ -235,7 +235,7 @@ def test_the_real_metadata_are_those_that_an_index_takes(
 
 @pytest.fixture
 def checked(script: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The script with two checks, on the repository of `project`."""
+    """The script with two checks in place of its own, and with `project` as its repository."""
     monkeypatch.setattr(script, "ROOT", project)
     monkeypatch.setattr(script, "CHECKS", {"tree": lambda: script.clean_tree(project), "two": lambda: "2"})
     monkeypatch.setattr(script, "version", lambda: "1.2.0")

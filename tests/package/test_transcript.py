@@ -185,7 +185,7 @@ def follows_the_readme(newcomer: Newcomer, address: str, before_setup: str = ":"
 
 @pytest.mark.long("dedup", "migrations", "README.md", "scripts")
 def test_a_newcomer_gets_what_the_readme_shows(newcomer: Newcomer, address: str) -> None:
-    # Run all of scripts/setup except the download: pip finds the pins, linked from the tests' environment.
+    # Run all of scripts/setup except downloads: the packages are linked from the tests' environment.
     pins = [
         line.partition("\\")[0]
         for name in ("run.txt", "build.txt")

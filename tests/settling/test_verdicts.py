@@ -259,7 +259,7 @@ def test_a_provisional_mark_lets_no_withdrawn_article_take_part(
     load(database, article("w", window(1, 6), 1), article("n", window(6, 6), 20))
     load(database, article("moved", window(3, 6), 50))
     settle(database)
-    load(database, article("y", window(2, 6), 5))  # a duplicate of w, and at present the original of moved
+    load(database, article("y", window(2, 6), 5))  # a duplicate of `w`, and for now the original of `moved`
     fingerprinted(database)
     sql(database, f"UPDATE dedup.article SET published_at = '{at(10)}' WHERE source_id = 'moved'")
     with monkeypatch.context() as patched, deduplicator(database) as hook:

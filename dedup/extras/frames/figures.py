@@ -140,23 +140,19 @@ def began(marks: Table, stories: Table) -> CorpusFigures:
     return CorpusFigures("Who began the stories that others took up", table, _bars(unit), table.head(SHOWN))
 
 
-def originals(marks: Table) -> CorpusFigures:
+def originals(credits: Table) -> CorpusFigures:
     """Return how much of each outlet is original, in percent, as far as this corpus knows.
 
-    The text of an agency is original at the agency only. If times do not tell which article of a story was
-    first, each may be original: then the share is between `known` and `known` + `unknown`.
+    `credits`: the table of `frames.credits()`. If times do not tell which article of a story was first, each
+    may be original: then the share is between `known` and `known` + `unknown`.
     """
-    pd = _import_pandas()
-    marked = _pandas("marks", marks, "publication", "status", "was_first", "credits")
-    marked = marked[marked["status"].isin(["unique", "similar", "duplicate"])]
-    own = [outlet in by or not len(by) for outlet, by in marked[["publication", "credits"]].to_numpy()]
-    first = marked["was_first"].astype(object).where(pd.Series(own, marked.index, dtype=bool), other=False)
-    table = (
-        marked.assign(known=100.0 * first.eq(True), unknown=100.0 * first.isna())
-        .groupby("publication", observed=True)
-        .agg(articles=("status", "size"), known=("known", "mean"), unknown=("unknown", "mean"))
-        .sort_values("articles", ascending=False)
-    )
+    counted = _pandas("credits", credits, "publication", "settled", "own", "own_at_most")
+    counted = counted[counted["settled"] > 0].set_index("publication")
+    percent = 100.0 / counted["settled"]
+    table = counted[["settled"]].rename(columns={"settled": "articles"})
+    table["known"] = counted["own"] * percent
+    table["unknown"] = (counted["own_at_most"] - counted["own"]) * percent
+    table = table.sort_values("articles", ascending=False)
     drawn = table.head(SHOWN).sort_values("known", ascending=False)[["known", "unknown"]]
     return CorpusFigures("Original reporting", table, _bars("percent of the outlet's articles"), drawn)
 

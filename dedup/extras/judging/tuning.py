@@ -133,7 +133,7 @@ def _tune(
     rows = np.arange(len(again))
     flattered = np.mean(again[rows, favourites] - again[:, 0] - (point[favourites] - point[0]))
     optimism = max(0.0, float(flattered))
-    if point[best] - optimism <= point[0]:  # no gain is left without the optimism
+    if point[best] - optimism <= point[0]:  # no gain is left after the optimism is subtracted
         best, optimism = 0, 0.0
     gain = interval(point[best] - point[0] - optimism, again[:, best] - again[:, 0] - optimism)
     return Tuned(

@@ -10,7 +10,7 @@ from typing import Self
 
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
-from dedup.base.errors import ClosedError, DatabaseError, SpoolError, is_about_input
+from dedup.base.errors import AttachedError, ClosedError, DatabaseError, SpoolError, is_about_input
 from dedup.base.schema import chosen
 from dedup.base.timeouts import Timeouts
 from dedup.base.verdict import Verdict
@@ -74,7 +74,7 @@ class SpoolingDeduplicator:
             if self.connect() and self._corpus is not None:
                 try:
                     return self._corpus.submit(article)
-                except DatabaseError as error:
+                except (DatabaseError, AttachedError) as error:
                     if is_about_input(error):
                         log.warning("%s; the article is kept in %s", error, self.spool.refused)
                         self.spool.refuse(article)

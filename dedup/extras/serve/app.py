@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 from dedup import MarkChange
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.answer import Answer
-from dedup.base.errors import DatabaseError, NotFoundError, UnreachableError
+from dedup.base.errors import AttachedError, DatabaseError, NotFoundError, UnreachableError
 from dedup.base.extras import of_extra
 from dedup.base.printable import as_json
 from dedup.base.verdict import Verdict
@@ -228,7 +228,10 @@ class Service:
 
     def _judged(self, given: Any, what: str, store: bool) -> dict[str, Any]:
         article, flaws = article_of(given, what) if what == "item" else read_article(given, what)
-        return judged(self._dd.submit(article) if store else self._dd.lookup(article), flaws)
+        try:
+            return judged(self._dd.submit(article) if store else self._dd.lookup(article), flaws)
+        except AttachedError as error:
+            raise RefusedError(str(error), article.source_id) from None
 
     def _batch(self, body: bytes, what: str, store: bool) -> dict[str, Any]:
         given = value_of(body, "body") if what == "item" else body.removesuffix(b"\n").split(b"\n")

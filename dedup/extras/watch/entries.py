@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 from dedup.base.article import Article
-from dedup.base.errors import DatabaseError, DedupError, InputError, is_about_input
+from dedup.base.errors import AttachedError, DatabaseError, DedupError, InputError, is_about_input
 from dedup.base.html import extract
 from dedup.base.printable import printable
 from dedup.base.verdict import Verdict
@@ -94,7 +94,7 @@ class Submitter:
                 return "known"
         try:
             verdict = self._submissions.submit(article, self._database.timeouts.hook)
-        except DatabaseError as error:
+        except (DatabaseError, AttachedError) as error:
             if not is_about_input(error):
                 raise
             # The database works, but refuses this article.

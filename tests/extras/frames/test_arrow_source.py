@@ -225,5 +225,8 @@ def test_the_page_about_loading_gives_rows_that_work(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(URL_VARIABLE, database.url)
     exec(code, {})
-    assert capsys.readouterr().out == "read 2 lines: 1 new, 0 changed, 0 same, 0 superseded, 1 refused\n"
+    counts, reason, file = capsys.readouterr().out.splitlines()
+    assert counts == "read 2 lines: 1 new, 0 changed, 0 same, 0 superseded, 1 refused"
+    assert "source_id is missing (line 2)" in reason
+    assert file.endswith("see rows.rejects.jsonl")
     assert Path("rows.rejects.jsonl").exists()

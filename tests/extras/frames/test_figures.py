@@ -55,8 +55,11 @@ PANEL = pd.DataFrame(
 )
 
 
+TABLES = ("marks", "stories", "duplicates", "additions", "credits")
+
+
 def every(
-    marks: pa.Table, stories: pa.Table, duplicates: pa.Table, additions: pa.Table
+    marks: pa.Table, stories: pa.Table, duplicates: pa.Table, additions: pa.Table, credits: pa.Table
 ) -> list[figures.CorpusFigures]:
     return [
         figures.status(marks),
@@ -64,7 +67,7 @@ def every(
         figures.copying(duplicates),
         figures.delays(duplicates),
         figures.began(marks, stories),
-        figures.originals(marks),
+        figures.originals(credits),
         figures.added(additions),
         figures.diversity(PANEL if len(marks) else PANEL[:0]),
     ]
@@ -75,7 +78,7 @@ def lengths(ax: Any) -> list[float]:
 
 
 def test_numbers_and_charts_of_a_corpus(newsroom: Database) -> None:
-    tables = [getattr(frames, name)(newsroom.url) for name in ("marks", "stories", "duplicates", "additions")]
+    tables = [getattr(frames, name)(newsroom.url) for name in TABLES]
     status, over_time, copying, delays, began, originals, added, diversity = made = every(*tables)
     assert status.table["articles"].to_dict() == {"unique": 2, "duplicate": 2}
     assert over_time.table.to_numpy().tolist() == [[1, 2]]
@@ -129,7 +132,7 @@ def test_charts_name_their_axes_and_cut_long_names() -> None:
 
 
 def test_tables_may_be_dataframes(newsroom: Database) -> None:
-    tables = [getattr(frames, name)(newsroom.url) for name in ("marks", "stories", "duplicates", "additions")]
+    tables = [getattr(frames, name)(newsroom.url) for name in TABLES]
     frames_of_pandas = [table.to_pandas() for table in tables]
     for made, again in zip(every(*tables), every(*frames_of_pandas), strict=True):
         assert made.table.equals(again.table)
@@ -141,7 +144,9 @@ def test_tables_may_be_dataframes(newsroom: Database) -> None:
 
 
 def test_an_empty_corpus_gives_empty_charts() -> None:
-    tables = [columns.SCHEMAS[name].empty_table() for name in ("marks", "stories", "duplicates", "additions")]
+    schemas = [*columns.SCHEMAS.items(), *columns.SUMMARIES.items()]
+    empty = {name: schema.empty_table() for name, schema in schemas}
+    tables = [empty[name] for name in TABLES]
     for figure in every(*tables):
         ax = figure.plot()
         ax.figure.canvas.draw()

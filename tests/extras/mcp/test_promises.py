@@ -113,7 +113,7 @@ def with_headers(headers: dict[str, str], asking: Any) -> Any:
 def test_the_command_listens_elsewhere_only_with_a_token(dd: Deduplicator, corpus_url: str) -> None:
     for options, says in (
         (["--http", "--host", "0.0.0.0"], "DEDUP_MCP_TOKEN"),
-        (["--token-file", "token"], "a token is for --http"),
+        (["--token-file", "token"], "give --token-file only with --http"),
     ):
         done = subprocess.run(
             [sys.executable, "-m", "dedup", "mcp", *options],

@@ -365,7 +365,7 @@ GET = b"GET /v1/articles?source_id=a HTTP/1.1\r\nHost: localhost\r\n"
 
 @contextmanager
 def opened(door: Door, count: int, *sent: bytes) -> Iterator[list[socket.socket]]:
-    """Open connections, and send on each one of the given byte strings, in turn."""
+    """Open `count` connections; the first sends the first of `sent`, and so on, again and again."""
     with ExitStack() as stack:
         made = []
         for number in range(count):
