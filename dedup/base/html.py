@@ -50,9 +50,10 @@ _BLOCK_TAG = rf"(?i)</?(?:{_BLOCKS})(?:\s[^<>]*)?/?>"
 _INLINE_TAG = rf"(?i)</?(?:{_INLINES}|a(?=\s+[a-z]+\s*=|>))(?:\s[^<>]*)?/?>"
 # The `;` is required: `AT&T`, and `&copy` in a web address, are not entities.
 _ENTITY = r"&(?:[a-zA-Z][a-zA-Z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});"
-# Quantifiers are possessive, so that matching takes linear time.
+# At each character only one alternative fits, so matching takes linear time. Possessive quantifiers would be
+# wrong: up to Python 3.11.4 a possessive group whose parts backtrack matches too little.
 _WITHOUT_WORDS = re.compile(
-    rf"""(?:\s++|<!--(?:[^-]|-(?!->))*+-->|</?[a-z](?:[^<>"']|"[^"]*+"|'[^']*+')*+>|{_ENTITY})++""", re.I
+    rf"""(?:\s|<!--(?:[^-]|-(?!->))*-->|</?[a-z](?:[^<>"']|"[^"]*"|'[^']*')*>|{_ENTITY})+""", re.I
 )
 """Tags, comments and entities alone, as in a body of one picture."""
 # Prose about HTML may mention two tags. So two tags prove HTML only if the text begins with a tag.
