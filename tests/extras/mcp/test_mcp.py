@@ -212,6 +212,7 @@ def strings(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
+@pytest.mark.long("dedup")
 def test_an_answer_is_bounded_however_long_the_articles_are(dd: Deduplicator) -> None:
     title = "long title " * 1_000
     long = " ".join(f"Sentence {number} of the record was read aloud." for number in range(800))
