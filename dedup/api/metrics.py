@@ -122,7 +122,7 @@ def describe(found: Vitals | None) -> Iterator[Metric]:
 
 
 def _gauges(found: Vitals) -> Iterable[Metric]:
-    yield _gauge("dedup_articles", f"Stored articles; {_ESTIMATE}.", found.articles)
+    yield _gauge("dedup_articles", "Stored articles, estimated by the query planner.", found.articles)
     yield _gauge(
         "dedup_unsettled_articles",
         f"Articles that wait for their first mark (pending) or a new mark (stale); {_ESTIMATE}.",
