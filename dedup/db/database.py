@@ -130,22 +130,24 @@ def _refuse_ambiguous(url: str) -> None:
 
 def location(url: str, schema: str = DEFAULT) -> str:
     """Return host, database and schema of an address for messages, never a password."""
-    parts = conninfo_to_dict(conninfo(url))
+    shown = _place(conninfo_to_dict(conninfo(url)))
+    return shown if schema == DEFAULT else f"{shown} (schema {schema})"
+
+
+def _place(parts: Mapping[str, Any]) -> str:
+    """Return host and database of the parts of an address, in words."""
     host = str(parts.get("host") or parts.get("hostaddr") or "localhost")
     name = str(parts.get("dbname") or parts.get("user") or "postgres")
     if "service" in parts and not {"host", "hostaddr", "dbname"} & parts.keys():
         # The file of services, which only libpq reads, names host and database.
         service = str(parts["service"])
-        named = f" {service!r}" if re.fullmatch(_NAME, service) else ""
-        shown = f"the database of the service{named}"
-        return shown if schema == DEFAULT else f"{shown} (schema {schema})"
+        return "the database of the service" + (f" {service!r}" if re.fullmatch(_NAME, service) else "")
     port = str(parts.get("port") or "")
     if re.fullmatch(r"\d{1,5}", port) and not host.startswith("/"):
         host = f"{host}:{port}"
     # A name with unusual characters may be a misplaced address with a password, so it is not shown.
     shown = f"database {name!r}" if re.fullmatch(_NAME, name) else "a database"
-    shown += f" on {host}" if re.fullmatch(rf"[\w.,:%-]+|{_SOCKET}", host) else ""
-    return shown if schema == DEFAULT else f"{shown} (schema {schema})"
+    return shown + (f" on {host}" if re.fullmatch(rf"[\w.,:%-]+|{_SOCKET}", host) else "")
 
 
 def safe_address(url: str) -> str | None:
