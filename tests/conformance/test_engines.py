@@ -306,7 +306,7 @@ RULES = {
 
 
 def test_the_corpora_are_about_what_they_say() -> None:
-    """Each corpus has the marks, rules and common sentences that it is meant to test."""
+    """Check that each corpus has the marks, rules and common sentences that it is meant to test."""
     for name, statuses in STATUSES.items():
         assert {mark[0] for mark in reference(name).marks.values()} == statuses, name
     for name, rules in RULES.items():

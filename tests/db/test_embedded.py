@@ -321,7 +321,7 @@ def modes_above(*paths: Path) -> dict[Path, int]:
 def test_as_root_closed_folders_stay_closed(
     first: First, make_home: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As root, a server starts although only root may enter the folders of its data and programs.
+    """Start a server as root, although only root may enter the folders of its data and programs.
 
     Root's own home is such a folder.
     """

@@ -209,7 +209,7 @@ def test_tables_that_change_places_have_the_same_rights() -> None:
 
 
 def test_rights_name_kinds_of_role_only() -> None:
-    """Each right names an existing kind of role: a misspelt kind would give no right, unnoticed."""
+    """Check that each right names an existing kind of role: a misspelt one would give no right, unnoticed."""
     holders = {role for of in roles.RIGHTS.values() for given in of.values() for role in given}
     assert holders == {*roles.ROLES}
 

@@ -87,7 +87,7 @@ def test_every_stage_is_told(database: Database) -> None:
 
 
 def test_a_story_larger_than_a_chunk_is_written_in_parts(database: Database) -> None:
-    """Each transaction settles at most a chunk of articles, and each article once."""
+    """Check that each transaction settles at most a chunk of articles, and each article once."""
     load(database, *(article(f"copy {i}", window(0, 6), i) for i in range(60)))
     load(database, *(article(f"other {i}", window(20 + 10 * i, 6, ring=1_000), 60 + i) for i in range(20)))
     told: list[int] = []

@@ -256,8 +256,7 @@ def test_what_can_be_sent_is_described() -> None:
 
 
 def test_an_id_has_one_name() -> None:
-    """In questions and answers an article's id is `source_id`; names of other articles' ids say their
-    role."""
+    """Check that an article's id is `source_id`, and that names of other articles' ids say their role."""
     named = {parameter["name"] for _, operation in operations() for parameter in operation["parameters"]}
     assert {name for name in named if "id" in name} == {"source_id", "other_source_id"}
     assert not named & {"a", "b"}
