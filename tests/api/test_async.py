@@ -372,6 +372,7 @@ def test_what_waits_for_a_thread_when_it_is_cancelled_is_not_done(
     assert set(answer(database).marks) == {one.source_id for one in ARTICLES[: THREADS + 1]}
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_submit_of_many_that_is_cancelled_cancels_those_in_hand(
     database: Database, corpus_url: str
 ) -> None:

@@ -50,6 +50,7 @@ def warm(url: str) -> Iterator[Deduplicator]:
         yield dd
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_pool_of_four_forked_children_has_right_verdicts_on_connections_of_its_own(
     database: Database, corpus_url: str
 ) -> None:
@@ -114,6 +115,7 @@ def _found_or_not(dd: Deduplicator, source_id: str) -> None:
         raise SystemExit(3)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_sixty_threads_have_right_verdicts(database: Database, corpus_url: str) -> None:
     with Deduplicator(corpus_url) as dd, ThreadPoolExecutor(60) as threads:
         ready = threading.Barrier(60)
@@ -160,6 +162,7 @@ def test_a_thread_waits_for_a_free_connection_no_longer_than_it_may(
         assert dd.get("a00") is None
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_an_asyncio_program_submits_through_threads(database: Database, corpus_url: str) -> None:
     async def program() -> list[Verdict]:
         with Deduplicator(corpus_url) as dd:

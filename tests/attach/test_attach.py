@@ -496,6 +496,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_attached_gets_a_clear_answer(database: Database, owner: Owner, case: str) -> None:
     statement, given, message = REFUSED[case]

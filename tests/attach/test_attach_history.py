@@ -206,6 +206,7 @@ def lively(server: Server, rows: list[tuple[Any, ...]], edits: int, seed: int, w
         )
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.timeout(300)
 def test_a_table_that_is_edited_while_two_programs_settle(server: Server) -> None:
     rng = random.Random(5)

@@ -58,6 +58,7 @@ def marked(url: str) -> list[tuple[Any, ...]]:
 MARKED = [(1, "unique", None), (2, "duplicate", 1)]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("first", ["granted first", "attached first"])
 def test_a_worker_needs_no_right_on_the_table(
     database: Database, owner: Owner, names: Names, first: str
@@ -103,6 +104,7 @@ def test_a_stranger_and_a_scraper_may_not_write_marks(
             connection.execute("SELECT dedup.attached_1_write('{}', '{}', '{}', '{}')")
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("mark_columns", [False, True])
 def test_uninstall_leaves_attached_tables_as_they_were_found(bare: Database, mark_columns: bool) -> None:
     before = dumped(bare)

@@ -180,6 +180,7 @@ def test_any_history_of_base_tables_ends_with_the_articles_of_a_fresh_corpus(
     check()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_worker_sees_what_changes_only_in_base_tables(database: Database, owner: Owner) -> None:
     make(owner)
     fill(owner, 3)

@@ -241,6 +241,7 @@ def test_no_hook_of_an_owner_runs_with_the_rights_of_another(server: Server, cor
             assert caught(database) == [], name
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_marks_arrive_and_texts_are_read_in_sessions_of_the_owner(server: Server, corpora: str) -> None:
     with corpus(server, corpora, "table") as (database, owner):
         for role in (WORKER, None):
@@ -269,6 +270,7 @@ def test_marks_arrive_and_texts_are_read_in_sessions_of_the_owner(server: Server
         assert owner.execute(b"SELECT count(*) FROM cms.a").fetchone() == (3,)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_without_a_session_of_the_owner_it_is_refused_with_the_next_step(
     server: Server, corpora: str
 ) -> None:
@@ -368,6 +370,7 @@ def test_a_trusted_view_over_what_belongs_to_others_is_refused(server: Server, c
         assert caught(database) == []
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_functions_of_a_former_owner_run_for_nobody(server: Server, corpora: str) -> None:
     with (
         corpus(server, corpora, "table") as (database, owner),

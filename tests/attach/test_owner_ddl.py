@@ -155,6 +155,7 @@ def test_verify_compares_an_attached_table_with_its_articles(
     assert_followed(database, owner, COLUMNS)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_pages_and_notes_of_any_size_lose_no_row(
     database: Database, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -346,6 +347,7 @@ SWAPPED = [
 ]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_table_that_took_the_name_is_named_and_taken(
     database: Database, owner: Owner, dedup: Dedup
 ) -> None:
@@ -465,6 +467,7 @@ TWINS = (
 """Two texts with equal `hashtextextended(text, 0)`, found by computing the hash backwards."""
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("noted", ["by triggers", "by sync"])
 def test_an_edit_can_not_hide_behind_a_hash(database: Database, owner: Owner, noted: str) -> None:
     same = owner.execute("SELECT hashtextextended(%s, 0) = hashtextextended(%s, 0)", TWINS).fetchone()
@@ -702,6 +705,7 @@ def written(owner: Owner, drift: Drift) -> None:
         raise psycopg.Rollback(undone)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_dropped_table_leaves_the_rest_of_the_corpus_and_can_be_detached(
     database: Database, owner: Owner, dedup: Dedup
 ) -> None:
@@ -734,6 +738,7 @@ def test_a_dropped_table_leaves_the_rest_of_the_corpus_and_can_be_detached(
     assert deduplicator(database).verify().differences == []
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("gone", ["body", "id"])
 def test_remap_asks_for_what_it_cannot_guess(database: Database, owner: Owner, gone: str) -> None:
     marked_news(database, owner)
@@ -746,6 +751,7 @@ def test_remap_asks_for_what_it_cannot_guess(database: Database, owner: Owner, g
     assert rows(owner, "SELECT id, status FROM dedup.marked_article ORDER BY 1") == before
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_worker_settles_the_rest_and_says_what_drifted(
     database: Database, owner: Owner, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -813,6 +819,7 @@ def test_triggers_that_were_off_for_the_backfill_too_need_nobody(database: Datab
 # Owners of objects
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_role_goes_on_making_partitions_of_what_a_superuser_attached(
     database: Database, owner: Owner
 ) -> None:
@@ -858,6 +865,7 @@ def test_a_role_goes_on_making_partitions_of_what_a_superuser_attached(
         owner.execute(sql.SQL("DROP OWNED BY {0} CASCADE; DROP ROLE {0}").format(role))
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("raises", ["RAISE EXCEPTION 'immutable: %', NEW.body", "PERFORM 1 / 0"])
 def test_a_row_whose_own_trigger_raises_keeps_no_other_from_its_mark(
     database: Database, owner: Owner, dedup: Dedup, caplog: pytest.LogCaptureFixture, raises: str

@@ -192,6 +192,7 @@ def in_utc(value: datetime) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
+@pytest.mark.long("dedup/base")
 @given(TIMES)
 def test_every_time_comes_back_from_iso_8601(value: datetime) -> None:
     for text in (str(value), value.isoformat(), f" {value.isoformat('T', 'microseconds')}\n"):
@@ -258,6 +259,7 @@ PIECES = st.sampled_from(
 )
 
 
+@pytest.mark.long("dedup/base")
 @given(st.text(max_size=40) | st.lists(PIECES, max_size=12).map("".join) | st.floats() | st.integers())
 def test_any_value_is_a_time_or_a_clear_error(value: Any) -> None:
     try:
@@ -271,6 +273,7 @@ def test_any_value_is_a_time_or_a_clear_error(value: Any) -> None:
 MONTH_NAMES: Any = script("month_names.py")
 
 
+@pytest.mark.long("dedup/base")
 def test_the_table_of_names_is_the_one_of_the_pinned_babel() -> None:
     assert MONTH_NAMES.TABLE.read_text("utf-8") == MONTH_NAMES.table()
 

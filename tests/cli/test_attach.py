@@ -53,6 +53,7 @@ def test_a_table_is_detached_by_its_own_name_where_that_names_one(dedup: Dedup, 
     assert [dedup("detach", name, "--yes").code for name in ("news", "wires")] == [0, 0]
 
 
+@pytest.mark.long("dedup", "migrations", "docs/attach.md")
 def test_every_command_of_the_page_works(dedup: Dedup, owner: Owner) -> None:
     printed: list[str] = []
     found: list[list[tuple[Any, ...]]] = []

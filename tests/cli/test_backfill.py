@@ -39,6 +39,7 @@ def start(corpus_url: str, *arguments: str, **options: Any) -> subprocess.Popen[
     )
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_second_backfill_ends_well_and_says_who_runs(dedup: Dedup, database: Database) -> None:
     beating = Heartbeat(database, "backfill")
     try:

@@ -31,6 +31,7 @@ def heaps(report: dict[str, Any]) -> tuple[int, ...]:
     return tuple(report[heap] for heap in HEAPS)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_file_with_every_id_twice_adds_up(dedup: Dedup, database: Database, tmp_path: Path) -> None:
     rows = [{"id": f"a{i % 500}", "text": f"{HARBOUR} {i // 500}"} for i in range(1_000)]
     file = lines(tmp_path / "twice.jsonl", sorted(rows, key=lambda row: row["id"]))
@@ -100,6 +101,7 @@ def test_a_batch_is_bounded_by_all_its_fields(
     assert max(size for size in sizes if size < 5_000_000) > load.BATCH_BYTES - 50_000
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_titles_of_megabytes_are_lost_and_their_articles_are_loaded(
     dedup: Dedup, database: Database, tmp_path: Path
 ) -> None:

@@ -358,6 +358,7 @@ def test_the_check_as_json(dedup: Dedup, settled: Database) -> None:
     assert (shown.code, alarm["state"], alarm["name"], alarm["value"]) == (2, "CRITICAL", "pending", 1)
 
 
+@pytest.mark.long("dedup", "migrations", "docs/worker.md")
 @pytest.mark.parametrize(
     ("given", "code", "data"),
     [
@@ -715,6 +716,7 @@ def test_once_beside_another_run(settled: Database, corpus_url: str) -> None:
     assert "a run is at work since" in said
 
 
+@pytest.mark.long("dedup", "migrations", "docs/worker.md")
 def test_a_refused_login_ends_a_worker(corpus_url: str) -> None:
     url = psycopg.conninfo.make_conninfo(corpus_url, user="nobody_of_that_name", password="not to be told")
     code, said = run_worker(url)
@@ -723,6 +725,7 @@ def test_a_refused_login_ends_a_worker(corpus_url: str) -> None:
     assert "told" not in said
 
 
+@pytest.mark.long("dedup", "migrations", "docs/worker.md")
 def test_a_port_that_is_taken(settled: Database, corpus_url: str) -> None:
     metrics = Metrics(corpus_url)
     close = metrics.serve(0, "127.0.0.1")

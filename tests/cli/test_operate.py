@@ -83,6 +83,7 @@ def test_a_dry_run_of_uninstall_removes_nothing_and_names_what_is_in_the_way(
     assert installed(own)
 
 
+@pytest.mark.long("dedup", "migrations", "docs/operate.md")
 def test_uninstall_leaves_everything_else(own: Database, run: Dedup) -> None:
     with psycopg.connect(own.url) as connection:
         connection.execute("CREATE TABLE public.mine AS SELECT source_id FROM dedup.mark")
@@ -178,6 +179,7 @@ def test_the_schema_is_printed(own: Database, run: Dedup, monkeypatch: pytest.Mo
     assert not Path("/nonexistent").exists()
 
 
+@pytest.mark.long("dedup", "migrations", "docs/operate.md")
 def test_an_upgrade_tells_to_grant_again(own: Database, run: Dedup) -> None:
     with next_revision():
         upgraded, again = run("init"), run("init")

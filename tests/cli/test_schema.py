@@ -61,6 +61,7 @@ def test_the_variable_does_the_same_and_the_option_goes_before_it(
     assert dedup("--schema", "dedup", "marks").lines == []
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", ['weird "name', "select", "%s", "a; drop", "x" * 63, "x" * 64, ""])
 @pytest.mark.parametrize("by", ["option", "variable"])
 def test_a_hostile_name_is_wrong_usage(

@@ -305,6 +305,7 @@ RULES = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_corpora_are_about_what_they_say() -> None:
     """Check that each corpus has the marks, rules and common sentences that it is meant to test."""
     for name, statuses in STATUSES.items():

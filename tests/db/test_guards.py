@@ -75,6 +75,7 @@ def test_a_mark_given_with_an_insert_is_ignored(filled: Database) -> None:
     assert_right(filled)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("column", [*FORGED, "revision"])
 def test_marks_cannot_be_updated_by_hand(filled: Database, column: str) -> None:
     table, value = ("article", "7") if column == "revision" else ("article_mark", FORGED[column])

@@ -68,6 +68,7 @@ def _store(database: Database) -> None:
         cursor.execute("INSERT INTO dedup.sentence_pin (sentence_hash, common) VALUES (1, true)")
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("landed", LANDED)
 def test_a_corpus_of_every_schema_that_landed_becomes_a_new_one_and_keeps_its_rows(
     old: Database, new: list[str], landed: str
@@ -85,6 +86,7 @@ def test_a_corpus_of_every_schema_that_landed_becomes_a_new_one_and_keeps_its_ro
         assert cursor.execute("SELECT count(*) FROM dedup.sentence_pin").fetchone() == (1,)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_what_is_printed_for_an_older_corpus_makes_it_a_new_one_too(
     old: Database, new: list[str], tmp_path: Path
 ) -> None:
@@ -94,6 +96,7 @@ def test_what_is_printed_for_an_older_corpus_makes_it_a_new_one_too(
     assert not _differing(_lines(old), new)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("landed", ["0017 of b6a3d42", "0018 of 450a484", "0019 of a167059"])
 def test_what_a_hook_submits_to_an_upgraded_corpus_is_told_from_what_it_had(
     old: Database, landed: str
@@ -109,6 +112,7 @@ def test_what_a_hook_submits_to_an_upgraded_corpus_is_told_from_what_it_had(
         assert (verdict.status, verdict.duplicate_of) == ("duplicate", "a")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_agencies_that_were_taken_from_the_list_do_not_come_back(old: Database) -> None:
     make(old, "0019 of d6d4141")
     with old.transaction() as cursor:

@@ -81,6 +81,7 @@ def test_what_is_lost_or_changed_is_told_and_init_mends_it(own: Database, statem
         assert cursor.execute("SELECT text FROM dedup.article").fetchall() == [("some words",)]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_what_cannot_be_mended_is_named_with_the_reason(own: Database) -> None:
     _damage(own, "DROP INDEX dedup.feed_entry_by_feed")
     _damage(own, "CREATE INDEX feed_entry_by_feed ON dedup.feed_entry (seen_at)")

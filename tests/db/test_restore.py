@@ -125,6 +125,7 @@ def test_a_whole_backup(database: Database, target: Database, tmp_path: Path) ->
     assert_whole(target, settled=True)
 
 
+@pytest.mark.long("dedup", "migrations", "docs/operate.md")
 def test_schema_and_data_apart(database: Database, target: Database, tmp_path: Path) -> None:
     fill(database)
     for part in ("schema", "data"):
@@ -289,6 +290,7 @@ def contents(database: Database) -> dict[str, list[str]]:
         }
 
 
+@pytest.mark.long("dedup", "migrations", "docs/operate.md")
 def test_the_documented_restore_brings_back_all_that_people_decided(
     database: Database, target: Database, tmp_path: Path
 ) -> None:

@@ -230,11 +230,13 @@ def renamed(rows: list[tuple[str, str, str]], schema: str) -> list[tuple[str, ..
     return [tuple(map(plain, row)) for row in rows]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_it_is_the_same_schema_under_another_name(both: tuple[Database, Database]) -> None:
     plain, wires = both
     assert renamed(catalogue(wires), "wires") == catalogue(plain)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_what_is_printed_makes_what_init_makes(both: tuple[Database, Database], tmp_path: Path) -> None:
     plain, wires = both
     script = printed_schema(wires.url, schema="third")
@@ -326,6 +328,7 @@ async def _async(url: str) -> None:
         assert await dd.delete("async")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_worker_settles_its_corpus_and_no_other(both: tuple[Database, Database]) -> None:
     with ExitStack() as stack:
         plain, wires = doors(both, stack)
@@ -340,6 +343,7 @@ def test_a_worker_settles_its_corpus_and_no_other(both: tuple[Database, Database
 # Tests of two corpora in one database.
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_two_corpora_with_the_same_articles_go_their_own_ways(both: tuple[Database, Database]) -> None:
     with ExitStack() as stack:
         plain, wires = doors(both, stack)
@@ -368,6 +372,7 @@ def test_two_corpora_with_the_same_articles_go_their_own_ways(both: tuple[Databa
         assert_right(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_neither_waits_for_the_other(both: tuple[Database, Database]) -> None:
     plain, wires = both
     hasty = Database(wires.url, HASTE, "wires")
@@ -385,6 +390,7 @@ def test_neither_waits_for_the_other(both: tuple[Database, Database]) -> None:
     hasty.close()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_notification_wakes_the_workers_of_its_corpus_only(both: tuple[Database, Database]) -> None:
     listeners = [Listener(database) for database in both]
     try:
@@ -400,6 +406,7 @@ def test_a_notification_wakes_the_workers_of_its_corpus_only(both: tuple[Databas
             listener.close()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_an_article_tells_the_workers_of_its_corpus(both: tuple[Database, Database]) -> None:
     if rows(both[0], "SHOW max_prepared_transactions") != [("0",)]:
         pytest.skip("where transactions may be prepared nothing notifies")

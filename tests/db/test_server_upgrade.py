@@ -292,6 +292,7 @@ def test_a_copy_that_is_not_equal_is_refused_and_the_old_data_stay(
     assert answers(embedded.start(home)) == old.answers
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_what_cannot_be_done_is_refused_before_anything_is_touched(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -311,6 +312,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_touched(
     assert folders(home) == ["postgres"]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_kept_folder_that_is_something_else_is_not_removed(tmp_path: Path) -> None:
     for name, version in (("postgres", postgres.MAJOR), ("postgres-16", 15)):
         (tmp_path / name / "global").mkdir(parents=True)
@@ -321,12 +323,14 @@ def test_a_kept_folder_that_is_something_else_is_not_removed(tmp_path: Path) -> 
     assert (tmp_path / "postgres-16" / "PG_VERSION").exists()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_where_there_are_no_data_nothing_is_made(tmp_path: Path) -> None:
     done = run(tmp_path / "nowhere", "db", "upgrade")
     assert (done.returncode, "there are no data yet" in done.stderr) == (0, True)
     assert not (tmp_path / "nowhere").exists()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_no_content_of_a_row_is_left_out_of_the_comparison() -> None:
     table = "table of database a", "public.t"
     content = {("database", "a"): (0, 0), ("role", "r"): (0, 0), table: (2, 7)}

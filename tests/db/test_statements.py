@@ -94,6 +94,7 @@ def parts_of(feature: str) -> set[str]:
     return {part for text in statements.read(feature).values() for part in re.findall(r"\$\{(\w+)\}", text)}
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("feature", FEATURES)
 def test_every_statement_is_described_and_used(feature: str) -> None:
     text = (FOLDER / f"{feature}.sql").read_text("utf-8")
@@ -159,6 +160,7 @@ SQL = re.compile(
 )
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_statements_stand_in_files() -> None:
     """Only the modules of `IN_PYTHON` contain statements.
 

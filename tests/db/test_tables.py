@@ -90,6 +90,7 @@ def written(found: MetaData, views: set[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_tables_of_the_schema_are_described(corpora: Database) -> None:
     engine = corpora.engine()
     found = reflected(engine, "dedup")

@@ -98,6 +98,7 @@ def tells(connection: psycopg.Connection[tuple[str, ...]]) -> set[str]:
     return found
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.extra("judging", "browse", "frames")
 def test_an_analyst_reads_words_and_a_counter_reads_none(marked: Database, granted: Names) -> None:
     with psycopg.connect(url_of(marked, granted["analyst"])) as analyst:

@@ -212,6 +212,7 @@ RECORDS = st.dictionaries(
 )
 
 
+@pytest.mark.long("dedup", "migrations")
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(RECORDS, max_size=8))
 def test_nothing_is_silent(tmp_path: Path, records: list[dict[str, Any]]) -> None:

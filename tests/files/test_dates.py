@@ -32,6 +32,7 @@ def read(path: Path, dates: Iterable[str], **options: Any) -> tuple[list[datetim
     return [item.published_at for item in reader if isinstance(item, Article)], reader
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -89,6 +89,7 @@ def test_utf_8_may_be_said(tmp_path: Path) -> None:
     assert (items, reader.understood.encoding) == ([Article("1", "é")], None)
 
 
+@pytest.mark.long("dedup", "migrations")
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.text(st.characters(codec="cp1252", exclude_characters='"\r')), max_size=4),

@@ -336,6 +336,7 @@ CELLS = st.text(
 )
 
 
+@pytest.mark.long("dedup", "migrations")
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(

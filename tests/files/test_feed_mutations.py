@@ -207,6 +207,7 @@ def polled_articles(content: bytes, charset: str | None) -> Iterator[Article]:
     assert all(reason and line for line, reason in document.refused)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.extra("watch")
 @pytest.mark.parametrize(
     "count", [500, pytest.param(10_000, marks=[pytest.mark.torture, pytest.mark.timeout(600)])]
@@ -247,6 +248,7 @@ def faulty(dice: random.Random) -> str:
     )
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.extra("watch")
 def test_a_faulty_entry_costs_no_other_entry(tmp_path: Path) -> None:
     from dedup.extras.watch import polled
@@ -350,6 +352,7 @@ def test_the_time_to_read_a_feed_grows_with_its_size_and_no_faster(name: str) ->
     assert many < max(20 * few, 0.5), (few, many)
 
 
+@pytest.mark.long("dedup", "migrations")
 @each("piece", ["<item/>", "\n<item>\n</item>"])
 def test_a_document_is_cut_into_entries_in_a_time_that_grows_with_its_size_and_no_faster(piece: str) -> None:
     def seconds(count: int) -> float:

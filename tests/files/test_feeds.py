@@ -264,6 +264,7 @@ def test_an_entry_that_is_too_large_or_has_too_many_values_is_refused_and_no_oth
     assert refused.reason == "the record has more than 1,000,000 values"
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_memory_holds_one_entry(tmp_path: Path) -> None:
     path = tmp_path / "export.xml"
     items = [post(number, blocks(STORM) * 20) for number in range(2_000)]

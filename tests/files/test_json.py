@@ -186,6 +186,7 @@ def test_a_value_that_has_no_list_is_refused(tmp_path: Path) -> None:
     assert reasons(items) == [NO_LIST, NO_LIST]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_an_article_that_is_too_long_is_not_held(tmp_path: Path) -> None:
     path = tmp_path / "a.json.gz"
     with gzip.open(path, "wb", 1) as file:
@@ -320,6 +321,7 @@ class Given(LineSource):
         self.truncated, self.partial = False, b""
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(st.lists(RECORDS, min_size=1, max_size=4), st.booleans())
 def test_lines_of_json_are_never_taken_for_something_else(records: list[Any], is_ascii: bool) -> None:
     lines = "\n".join(json.dumps(record, ensure_ascii=is_ascii) for record in records)
@@ -331,6 +333,7 @@ def test_an_object_over_several_lines_is_always_known(record: Any, indent: Any) 
     assert is_document(Given(json.dumps(record, indent=indent).encode()), named_json=False)[0]
 
 
+@pytest.mark.long("dedup", "migrations")
 @PLAIN
 @given(
     st.lists(RECORDS, max_size=4),
@@ -375,6 +378,7 @@ def test_no_byte_of_a_list_is_lost_whatever_it_holds(
         ]
 
 
+@pytest.mark.long("dedup", "migrations")
 @PLAIN
 @given(
     st.lists(FIELDS, max_size=5), st.sampled_from([(), ("articles",), ("response", "results")]), st.booleans()

@@ -89,6 +89,7 @@ def test_a_damaged_one_keeps_what_came_before(tmp_path: Path, suffix: str, damag
     )
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("suffix", PACKINGS)
 def test_a_bomb_is_unpacked_in_steps(tmp_path: Path, suffix: str) -> None:
     member = PACKINGS[suffix]((b" " * 999 + b"\n") * 20_000)
@@ -256,6 +257,7 @@ def test_a_damaged_archive_is_told(tmp_path: Path, damage: str) -> None:
     assert sum(isinstance(item, Article) for item in items) > 5_000
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_an_archive_is_no_bomb(tmp_path: Path) -> None:
     member = (b" " * 999 + b"\n") * 60_000
     path = archive(tmp_path / "a.zip", {"a.jsonl": member + LINES})

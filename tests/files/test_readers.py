@@ -134,6 +134,7 @@ def test_gzip_of_several_members_and_padding(folder: Folder) -> None:
     assert not folder.reader.truncated
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("extra", [-1, 0, 1])
 def test_a_gzip_bomb_is_unpacked_in_steps(folder: Folder, extra: int) -> None:
     blank = (b" " * 999 + b"\n") * 16_000
@@ -176,6 +177,7 @@ def test_standard_input_can_be_csv_but_not_parquet(monkeypatch: pytest.MonkeyPat
         read_articles("-")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_articles_come_as_they_are_read(folder: Folder) -> None:
     path = folder.write("a.jsonl", as_jsonl(ARTICLES) * 2000)
     tracemalloc.start()
@@ -340,6 +342,7 @@ def test_the_last_line_needs_no_newline(folder: Folder) -> None:
     assert folder.read("a.csv", b"id,text\n1,x\n2,y")[0] == [Article("1", "x"), Article("2", "y")]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("size", "suffix"),
     [
@@ -558,6 +561,7 @@ def damaged(content: bytes, how: str) -> bytes:
     return packed[:-4]  # the case "trailer"
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])
 @pytest.mark.parametrize("how", ["truncated", "checksum", "garbage", "trailer"])
 def test_damaged_gzip_is_one_reject_after_what_could_be_read(folder: Folder, suffix: str, how: str) -> None:
@@ -797,6 +801,7 @@ def test_every_line_of_any_bytes_is_an_article_or_a_reject(
         assert all(reject.raw == lines[reject.line - 1] for reject in rejects)
 
 
+@pytest.mark.long("dedup", "migrations")
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=100) | csv_pieces, headed=st.booleans())
 def test_every_row_of_any_csv_is_an_article_or_a_reject(folder: Folder, content: bytes, headed: bool) -> None:

@@ -91,6 +91,7 @@ def test_pandas_reads_an_address_of_ones_own(exported: User, made: dict[str, Env
     assert exported.python(code, made["pandas"]).stdout.strip() == "82"
 
 
+@pytest.mark.long("dedup", "migrations", "scripts", "pyproject.toml", "docs/analyst.md")
 @pytest.mark.parametrize("code", [code for code in PYTHON if "duckdb" in code and "frames" not in code])
 def test_duckdb_reads_the_exports(exported: User, made: dict[str, Environment], code: str) -> None:
     shown = exported.python(NO_DOWNLOADS + code, made["duckdb"]).stdout

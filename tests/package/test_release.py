@@ -210,6 +210,7 @@ def test_a_file_that_is_too_large(script: ModuleType, project: Path, monkeypatch
         script.metadata(project)
 
 
+@pytest.mark.long("dedup", "migrations", "scripts", "pyproject.toml")
 def test_the_real_metadata_are_those_that_an_index_takes(
     script: ModuleType, tmp_path: Path, wheel: Path
 ) -> None:

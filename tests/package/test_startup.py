@@ -151,6 +151,7 @@ MOST_MODULES = {IMPORT: 75, HELP: 465, LISTING: 165, QUESTION: 375, STATUS: 550,
 """Maximum number of modules that a program imports, including Python's own; each number leaves some room."""
 
 
+@pytest.mark.long("dedup", "migrations", "scripts", "pyproject.toml")
 @pytest.mark.parametrize(
     "code", MOST_MODULES, ids=["import", "help", "listing", "question", "status", "submit", "check"]
 )
@@ -159,6 +160,7 @@ def test_a_program_imports_few_modules(corpus_url: str, code: str) -> None:
     assert len(loaded) < MOST_MODULES[code], len(loaded)
 
 
+@pytest.mark.long("dedup", "migrations", "scripts", "pyproject.toml")
 @pytest.mark.parametrize("code", [QUESTION, STATUS], ids=["question", "status"])
 def test_a_question_loads_no_numpy_and_nothing_that_decides(corpus_url: str, code: str) -> None:
     loaded = loaded_by(code.format(url=corpus_url))
@@ -166,6 +168,7 @@ def test_a_question_loads_no_numpy_and_nothing_that_decides(corpus_url: str, cod
     assert [name for name in loaded if test_architecture.is_within(name, NOT_FOR_A_QUESTION)] == []
 
 
+@pytest.mark.long("dedup", "migrations", "scripts", "pyproject.toml")
 @pytest.mark.parametrize("code", [SUBMIT, CHECK], ids=["submit", "check"])
 def test_one_article_loads_what_one_article_needs(corpus_url: str, code: str) -> None:
     loaded = loaded_by(code.format(url=corpus_url))

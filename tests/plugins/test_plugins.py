@@ -55,6 +55,7 @@ def dedup(installed: Path, *arguments: str, code: int = 0) -> tuple[str, str]:
     return python(installed, "-m", "dedup", *arguments, code=code)
 
 
+@pytest.mark.long("dedup", "migrations", "scripts", "pyproject.toml")
 @pytest.mark.extra("lab", "watch")
 def test_a_plug_in_adds_a_command_and_one_to_a_group(installed: Path) -> None:
     assert dedup(installed, "letters", "harbour") == ("7\n", "")
@@ -66,6 +67,7 @@ def test_a_plug_in_adds_a_command_and_one_to_a_group(installed: Path) -> None:
     assert "letters" in dedup(installed, "lab", "--help")[0]
 
 
+@pytest.mark.long("dedup", "migrations", "scripts", "pyproject.toml")
 def test_a_plug_in_adds_a_file_format(installed: Path) -> None:
     file = installed.parent / "day.telegram"
     file.write_text("17: Ships late. STOP. Harbour closed.\nno telegram\n", "utf-8")
@@ -127,6 +129,7 @@ def broken(installed: Path) -> Path:
     return installed
 
 
+@pytest.mark.long("dedup", "migrations", "scripts", "pyproject.toml")
 @pytest.mark.extra("watch")
 def test_a_broken_plug_in_is_named_once_and_breaks_nothing_else(broken: Path) -> None:
     shown, said = dedup(broken, "--help")
@@ -149,6 +152,7 @@ def test_a_command_of_the_core_asks_for_no_plug_in(broken: Path) -> None:
     assert said == ""
 
 
+@pytest.mark.long("dedup", "migrations", "scripts", "pyproject.toml")
 @pytest.mark.extra("lab")
 def test_a_method_that_is_none_is_named(broken: Path) -> None:
     pytest.importorskip("sklearn")

@@ -204,6 +204,7 @@ def test_no_related_pair_is_missing_from_the_candidates(
     assert {tuple(pair) for pair in related.tolist()} <= candidates
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(fingerprints(), st.lists(st.integers(0, 3), min_size=8, max_size=8), SETTINGS)
 def test_stories_are_the_oracles(
     made: list[Fingerprint | None], minutes: list[int], settings: Settings

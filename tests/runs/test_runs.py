@@ -47,6 +47,7 @@ def alive(database: Database, what: str = "backfill") -> Iterator[Heartbeat]:
         beating.close()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_second_backfill_says_who_runs_and_how_far(database: Database) -> None:
     load(database, article("a", window(0, 6)))
     with alive(database) as other:

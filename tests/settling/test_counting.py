@@ -99,6 +99,7 @@ PRINTS = """
 """
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_carriers_of_a_frequent_sentence_are_not_read_again(database: Database) -> None:
     frequent = code(990)
     with psycopg.connect(database.url, cursor_factory=psycopg.ClientCursor) as connection:

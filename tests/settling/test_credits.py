@@ -114,6 +114,7 @@ def test_what_was_deleted_has_no_credits(corpus: Deduplicator, database: Databas
         assert cursor.execute("SELECT * FROM dedup.credit").fetchall() == []
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("seed", range(3))
 def test_credits_depend_on_corpus_and_list_alone(corpus: Deduplicator, seed: int) -> None:
     chooser = random.Random(seed)

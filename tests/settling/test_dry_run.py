@@ -23,6 +23,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("name", ["mix_1", "reprints", "pinned_pairs"])
 def test_a_dry_run_foretells_the_backfill(database: Database, name: str, changes: dict[str, object]) -> None:

@@ -221,6 +221,7 @@ def test_a_fault_of_a_file_everywhere(
     told("1, 18", TRIALS, sweep_load(database, corpus_url, everywhere(), monkeypatch, tmp_path))
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_hang_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faults, "WATCHDOG_SECONDS", 0.1)
     with pytest.raises(faults.Hang):

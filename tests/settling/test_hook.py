@@ -63,6 +63,7 @@ def test_a_call_counts_unsettled_articles_as_far_as_a_verdict_says(database: Dat
     assert f"ORDER BY k.time, k.id LIMIT {UNSETTLED_LIMIT})" in body
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("seed", range(4))
 def test_submits_in_any_order_end_in_the_marks_of_the_oracle(database: Database, seed: int) -> None:
     random = Random(seed)
@@ -136,6 +137,7 @@ EDITS: dict[str, tuple[list[Code], int]] = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("edit", EDITS)
 @pytest.mark.parametrize("pairs", [1, 50])
 @pytest.mark.parametrize("another", [False, True], ids=["one original", "two originals"])
@@ -170,6 +172,7 @@ def test_an_edit_leaves_a_partner_to_a_match_whose_pair_was_not_kept(database: D
     assert_right(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("seed", range(8))
 def test_each_of_many_edits_is_right(database: Database, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     random, ring = Random(seed), (20, 40, 60, 80)[seed % 4]
@@ -443,6 +446,7 @@ MEANWHILE: dict[str, str] = {
 BEFORE = "a transaction from before defers the same article"
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("meanwhile", [*MEANWHILE, BEFORE, "another one shares it", "nothing"])
 def test_a_duplicate_is_stored_if_nothing_has_changed(database: Database, meanwhile: str) -> None:
     """The fast path makes two calls without a lock between them; the second call must notice changes."""

@@ -159,6 +159,7 @@ def test_a_deletion(large: Database) -> None:
         check(cursor)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "statement",
     [
@@ -174,6 +175,7 @@ def test_plain_sql(large: Database, statement: str) -> None:
         check(cursor)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_many_deletions_by_plain_sql(large: Database) -> None:
     with rolled_back(large) as cursor:
         cursor.execute("DELETE FROM dedup.article WHERE source_id LIKE 'synthetic 1___'")
@@ -183,12 +185,14 @@ def test_many_deletions_by_plain_sql(large: Database) -> None:
         assert found["match"][0] == found["fingerprint"][0] == 0, found
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_look_up(large: Database) -> None:
     with rolled_back(large) as cursor:
         assert lookup(cursor, rulebook_of(cursor), article("new", window(3, 6), 20)).is_duplicate
         check(cursor)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_batch(large: Database) -> None:
     with rolled_back(large, settling=True) as cursor:
         cursor.execute("SELECT count(*) FROM dedup.make_stale(ARRAY(SELECT generate_series(1001, 1100)))")
@@ -197,6 +201,7 @@ def test_a_batch(large: Database) -> None:
         check(cursor, 100 * 50, 100)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_looking_for_work(large: Database) -> None:
     with rolled_back(large, settling=True) as cursor:
         # A backfill analyses these tables at its end.
@@ -207,6 +212,7 @@ def test_looking_for_work(large: Database) -> None:
         check(cursor, 10)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_page_of_what_waits_reads_no_more_than_that(large: Database) -> None:
     """A page reads few rows: pages that sort all 1,000,000 waiting articles would take hours."""
     with rolled_back(large, settling=True) as cursor:
@@ -223,6 +229,7 @@ def test_a_page_of_what_waits_reads_no_more_than_that(large: Database) -> None:
                 assert by_index - before[table][1] <= 4 * 100, table
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_counting_what_changed(large: Database) -> None:
     with rolled_back(large, settling=True) as cursor:
         cursor.execute("ANALYZE dedup.article, dedup.article_mark, dedup.fingerprint")
@@ -237,6 +244,7 @@ def test_counting_what_changed(large: Database) -> None:
         check(cursor)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_backfill_with_nothing_new(large: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     backfill(large, workers=0, factory=make_function)
     statements: list[object] = []
@@ -345,6 +353,7 @@ def believe(cursor: Cursor, statistics: str) -> None:
         )
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("statistics", STATISTICS)
 def test_a_story_reads_its_articles(large: Database, statistics: str) -> None:
     with rolled_back(large) as cursor:
@@ -364,6 +373,7 @@ def assert_few(cursor: Cursor, most: int, name: str) -> None:
     assert all(rows <= 2_000 for _, rows in read.values()), (name, read)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_page_of_changes_reads_what_it_tells(large: Database) -> None:
     """A page of changes reads neither earlier nor later rows, and scans no table."""
     with rolled_back(large, settling=True) as cursor:

@@ -765,6 +765,7 @@ def test_a_lost_rule_is_noticed(
     pytest.fail(f"{HISTORIES} histories did not notice: {mutant.name}")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_every_rule_is_where_it_is_taken_out(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """The code that a mutant replaces exists, also for mutants that only the torture tests run."""
     for mutant in MUTANTS:

@@ -128,6 +128,7 @@ def fill(database: Database, first: int, last: int) -> None:
     load(database, *(article(f"a{i}", window(i % 14, 6), i) for i in range(first, last)))
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("engine", ["postgres", "memory"])
 def test_what_a_backfill_wrote_is_found_before_and_after_every_merge(database: Database, engine: Any) -> None:
     for first in range(0, 40, 10):
@@ -143,6 +144,7 @@ def test_what_a_backfill_wrote_is_found_before_and_after_every_merge(database: D
     assert_right(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_each_segment_is_more_than_three_times_as_large_as_the_next(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,6 +197,7 @@ def test_a_flag_that_turns_is_seen_at_once(database: Database) -> None:
         assert counts(database)[2] == 0
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_merge_reads_in_proportion_to_what_it_merges(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -173,6 +173,7 @@ BOOKKEEPING = [
 ]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("statement", BOOKKEEPING)
 def test_a_sample_misses_no_row_of_the_bookkeeping(filled: Database, statement: str) -> None:
     tamper(filled, statement)

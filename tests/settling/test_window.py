@@ -465,6 +465,7 @@ def test_verify_knows_the_window_and_heals_it(pruned: Database, statement: str) 
     assert_right(pruned)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("engine", ["postgres", "memory"])
 def test_what_crosses_the_horizon_while_a_backfill_works_is_archived_by_it(
     pruned: Database, engine: EngineName
@@ -500,6 +501,7 @@ def test_what_crosses_the_horizon_while_a_backfill_works_is_archived_by_it(
     assert unsettled(pruned) == set()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_marks_inside_depend_on_what_is_inside_and_on_the_horizon(database: Database) -> None:
     """Articles before the horizon make no difference, whenever they left the window."""
 

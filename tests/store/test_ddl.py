@@ -65,6 +65,7 @@ def everything(database: Database) -> list[object]:
     return [catalogue(database), rights, state, revision]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_from_nothing_it_makes_what_init_makes(
     two: tuple[Database, Database], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,6 +92,7 @@ def test_a_second_time_nothing_is_done(two: tuple[Database, Database], tmp_path:
     assert everything(database) == before
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_from_an_older_schema_it_upgrades(two: tuple[Database, Database], tmp_path: Path) -> None:
     by_init, by_hand = two
     for database in two:

@@ -56,6 +56,7 @@ def test_each_question_is_one_query_of_at_most_ten_lines() -> None:
     ] == []  # the first line is the question
 
 
+@pytest.mark.long("dedup", "migrations", "docs/analyst.md")
 def test_who_reprints_whom(corpus: Deduplicator) -> None:
     rows = asked(corpus, 1)
     assert rows[0]["copies"] > 0

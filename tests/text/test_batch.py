@@ -112,6 +112,7 @@ def test_any_texts_in_any_batch_are_what_each_is_alone(name: str, tasks: list[Te
             assert alone == slow(name, task)
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @pytest.mark.shared
 @pytest.mark.parametrize(
     "name",

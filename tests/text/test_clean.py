@@ -65,6 +65,7 @@ def edged(line: str, chooser: random.Random) -> str:
     return chooser.choice(edges) + line + chooser.choice(edges)
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @given(
     ARTICLES,
     st.integers(1, 140),
@@ -135,6 +136,7 @@ HEADING_LINES = (
 )
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @given(
     st.lists(st.tuples(HEADING_LINES, LONG_PARAGRAPHS), min_size=1, max_size=3),
     st.integers(0, 100),

@@ -89,6 +89,7 @@ TEXTS = st.one_of(
 )
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @needs_kernel
 @given(TEXTS, st.sampled_from(["", "secret"]))
 def test_the_kernel_numpy_and_plain_python_make_the_same_prints(given_text: str, key: str) -> None:
@@ -243,6 +244,7 @@ def test_the_conditions_are_those_of_the_contract(
     assert found == damaged_by_the_contract(j=j, s=s, **counts)
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 def test_misread_reprints_of_real_papers_are_found(shared_data: Path) -> None:
     # `scripts/damaged_prints.py --folds` also measures this, with thresholds chosen on other papers.
     with gzip.open(shared_data / "ocr_papers_a.jsonl.gz", "rt") as file:

@@ -100,6 +100,7 @@ def test_texts_without_words(a: str, b: str) -> None:
     assert tuple(map(joined, differences(a, b))) == (a, b)
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 def test_words_behind_the_limit_are_not_aligned() -> None:
     a = " ".join(f"w{i}" for i in range(MAX_ALIGNED + 5))
     b = "other " + a

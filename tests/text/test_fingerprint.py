@@ -324,6 +324,7 @@ ENDLESS = {
 }
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("name", ENDLESS)
 def test_endless_titles_take_linear_time(name: str) -> None:

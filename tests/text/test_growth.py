@@ -43,6 +43,7 @@ def test_a_batch_of_endless_titles_takes_bounded_memory() -> None:
     assert peak(lambda: DEFAULTS.fingerprint_many(tasks)) < PEAK_BYTES * N
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 def test_the_sentences_of_a_text_that_is_too_long_are_none() -> None:
     assert DEFAULTS.sentences("\ufdfa" * N) == []
 

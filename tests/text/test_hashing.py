@@ -122,6 +122,7 @@ def test_sequences_have_equal_hashes_exactly_where_they_are_equal(one: list[str]
     assert PLAIN.words([*one, one[-1]]) != PLAIN.words(one)
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 def test_the_order_of_the_words_counts_however_regular_it_is() -> None:
     # Thue-Morse sequences of 2,048 words: a polynomial hash modulo 2^64 is the same for both.
     one = ["ab"[bin(i).count("1") % 2] for i in range(2_048)]

@@ -118,6 +118,7 @@ def test_the_run_limit_covers_whatever_becomes_a_mark() -> None:
 EVERY_CHARACTER = [*map(chr, [*range(0xD800), *range(0xE000, 0x110000)])]
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 def test_no_character_becomes_more_than_is_said() -> None:
     grown = {c: len(unicodedata.normalize("NFKC", c).casefold()) for c in EVERY_CHARACTER}
     assert max(grown.values()) == MOST_GROWTH == grown["\ufdfa"]

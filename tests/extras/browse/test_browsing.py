@@ -340,6 +340,7 @@ def test_articles_are_counted_by_week_and_month(
     assert sum(period.marks.articles for period in day.periods) == len(dated)
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(st.dates(), st.sampled_from(get_args(counting.Grouping)))
 @example(date.min, "week")
 @example(date.max, "year")
@@ -502,6 +503,7 @@ def test_a_story(newsroom: Deduplicator, rows: dict[int, Row], monkeypatch: pyte
         newsroom.browsing.story("nobody")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_an_article(newsroom: Deduplicator, rows: dict[int, Row]) -> None:
     for row in rows.values():
         page, stored = newsroom.browsing.article(row.source_id), newsroom.get(row.source_id)
@@ -550,6 +552,7 @@ def all_pages(ask: Callable[[str | None], Any], items: str) -> list[Any]:
         after = page.after
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("few", [3, 50, 1_000])
 @pytest.mark.parametrize(
     "fields",

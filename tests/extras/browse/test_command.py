@@ -31,6 +31,7 @@ def page_of(running: Process) -> str:
         return found
 
 
+@pytest.mark.long("dedup", "migrations", "docs/browse.md")
 def test_from_start_to_end(newsroom_url: str) -> None:
     with serving(newsroom_url, command="browse") as running:
         assert running.address.startswith("http://127.0.0.1:")
@@ -57,6 +58,7 @@ def test_without_the_extra_it_is_named(
     assert installing("browse") in capsys.readouterr().err
 
 
+@pytest.mark.long("dedup", "migrations", "docs/browse.md")
 def test_the_commands_of_the_page_work(
     newsroom_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

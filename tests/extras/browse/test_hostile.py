@@ -118,6 +118,7 @@ def test_what_strangers_wrote_becomes_no_markup(pages: dict[str, str]) -> None:
         assert SCRIPT not in page, address
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_no_link_leads_where_a_script_runs(pages: dict[str, str]) -> None:
     for address, page in pages.items():
         for tag, attrs in Document(page).tags:
@@ -129,12 +130,14 @@ def test_no_link_leads_where_a_script_runs(pages: dict[str, str]) -> None:
                         assert attrs.get("rel") == "noopener noreferrer", address
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_nothing_is_shown_that_turns_or_breaks_a_page(pages: dict[str, str]) -> None:
     for address, page in pages.items():
         assert not UNSHOWN.search(page), address
         assert "49" not in Document(page).words.partition("{{")[2][:20], address
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_long_titles_and_texts_are_cut(hostile: Browser) -> None:
     page = hostile.page("/article", id="words")
     assert len(page) < 250_000
@@ -143,6 +146,7 @@ def test_long_titles_and_texts_are_cut(hostile: Browser) -> None:
         assert len(hostile.page(path, **query)) < 60_000
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_long_texts_are_compared_in_time(hostile: Browser) -> None:
     began = time.monotonic()
     page = hostile.page("/compare", a="words", b="a word")
@@ -150,6 +154,7 @@ def test_long_texts_are_compared_in_time(hostile: Browser) -> None:
     assert len(page) < 300_000
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_an_id_of_any_kind_can_be_asked_for(hostile: Browser) -> None:
     words = Document(hostile.page("/article", id=LONG_ID)).words
     assert "http://example.org/a?b=c&d=e#<script>alert(1)</script>éé" in words
@@ -170,6 +175,7 @@ def test_no_query_makes_a_page_fail(hostile: Browser, place: Position) -> None:
             assert reply.status in (200, 400, 404), (name, value)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_no_pasted_text_makes_the_answer_fail(hostile: Browser) -> None:
     page = hostile.page("/new")
     for value in (*ODD, SCRIPT, CONTROLS, "\ud7ff\ue000\U0010ffff"):
@@ -177,6 +183,7 @@ def test_no_pasted_text_makes_the_answer_fail(hostile: Browser) -> None:
             assert hostile.send(page, "/new", **fields).status in (200, 400), (value, fields)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_no_form_makes_judging_fail(hostile: Browser) -> None:
     _, hidden = form_of(hostile.page("/compare", a="words", b="a word"), "/judge")
     for value in ODD:

@@ -150,6 +150,7 @@ def first_of(stories: Iterable[list[Article]]) -> dict[str, bool | None]:
     return found
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_an_article_was_first_if_it_was_before_all_others(database: Database, corpus_url: str) -> None:
     query = "SELECT m.source_id, was_first FROM dedup.shared_article JOIN dedup.mark m USING (id)"
     seen = set()

@@ -41,6 +41,7 @@ def test_every_link_of_every_page_answers(crawled: dict[str, str]) -> None:
     assert len(crawled) > 50
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_every_page_is_whole_has_one_heading_and_its_own_title(crawled: dict[str, str]) -> None:
     for address, page in crawled.items():
         document = Document(page)
@@ -54,6 +55,7 @@ def test_every_page_is_whole_has_one_heading_and_its_own_title(crawled: dict[str
         assert {name for label in labels for name in (label or "").split()} <= set(ids), address
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_no_page_has_a_style_or_a_script_of_its_own(crawled: dict[str, str]) -> None:
     for address, page in crawled.items():
         for tag, attrs in Document(page).tags:
@@ -64,6 +66,7 @@ def test_no_page_has_a_style_or_a_script_of_its_own(crawled: dict[str, str]) -> 
             assert tag not in ("iframe", "object", "embed", "base", "img"), address
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_read_only_pages_have_no_form_that_changes_anything(crawled: dict[str, str]) -> None:
     actions = {
         attrs["action"]
@@ -74,6 +77,7 @@ def test_read_only_pages_have_no_form_that_changes_anything(crawled: dict[str, s
     assert actions == {"/new"}
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_today_begins_with_the_newest_day(reading: Browser) -> None:
     page = reading.page("/")
     assert "Friday 13 March 2026" in page
@@ -84,6 +88,7 @@ def test_today_begins_with_the_newest_day(reading: Browser) -> None:
     assert "14 copies" in words
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_story_shows_who_had_it_when(reading: Browser) -> None:
     page = reading.page("/story", id="newsbasket-0311-tarnhollow-a")
     words = Document(page).words
@@ -94,6 +99,7 @@ def test_a_story_shows_who_had_it_when(reading: Browser) -> None:
     assert go("/compare", a=DAM, b="newsbasket-0311-tarnhollow-a").replace("&", "&amp;") in page
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_two_versions_side_by_side_with_the_rule_above(reading: Browser) -> None:
     page = reading.page("/compare", a=UPDATE, b=STORM)
     assert "<h1>The same text except for four sentences</h1>" in page
@@ -105,6 +111,7 @@ def test_two_versions_side_by_side_with_the_rule_above(reading: Browser) -> None
     assert page.index("Storm Ottilie cuts power") < page.index("Power back for most")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_of_a_misread_text_the_letters_are_marked(opening: Opening, corpus_url: str) -> None:
     with Deduplicator(corpus_url) as dd:
         dd.settings.change({"damaged_print": "on"})
@@ -127,6 +134,7 @@ def test_of_a_misread_text_the_letters_are_marked(opening: Opening, corpus_url: 
     assert max(map(len, marks)) < 8
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_an_article_with_its_mark_and_its_text(reading: Browser) -> None:
     words = Document(reading.page("/article", id=UPDATE)).words
     assert "duplicate of vantage-0312-storm" in words.lower()
@@ -138,6 +146,7 @@ def test_an_article_with_its_mark_and_its_text(reading: Browser) -> None:
     assert "Adds nothing to its original." in reading.page("/article", id="newsbasket-0311-tarnhollow-a")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_search_by_words_shows_where_they_are(reading: Browser) -> None:
     words = " ".join(
         Document(reading.page("/search", words="spillway", publication="Newsbasket")).words.split()
@@ -148,10 +157,12 @@ def test_search_by_words_shows_where_they_are(reading: Browser) -> None:
     assert 'role="alert"' in reading.page("/search", words="spillway", after="x")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_search_by_words_without_the_index_says_what_to_do(opening: Opening, corpus_url: str) -> None:
     assert "dedup init --search" in opening(corpus_url).page("/search", words="storm")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_today_is_one_outlet_one_language_or_everything(reading: Browser) -> None:
     days = {"first": "2026-03-11", "last": "2026-03-13"}
     words = words_on(reading.page("/", publication="vantage wire", **days))
@@ -166,6 +177,7 @@ def test_today_is_one_outlet_one_language_or_everything(reading: Browser) -> Non
     assert go("/", first="2026-03-12", last="2026-03-12", language="en").replace("&", "&amp;") in every
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_forms_offer_the_outlets_that_there_are(reading: Browser) -> None:
     for path in ("/", "/search", "/outlets", go("/outlet", publication="Newsbasket")):
         document = Document(reading.page(path))
@@ -175,6 +187,7 @@ def test_forms_offer_the_outlets_that_there_are(reading: Browser) -> None:
         assert {"Vantage Wire", "Newsbasket", "en", "AP"} <= offered
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_an_outlet_says_how_much_of_it_is_original(reading: Browser) -> None:
     words = words_on(reading.page("/outlet", publication="Vantage Wire"))
     assert "In the whole corpus" in words
@@ -186,6 +199,7 @@ def test_an_outlet_says_how_much_of_it_is_original(reading: Browser) -> None:
     assert "was first" not in words_on(reading.page("/outlet", publication="nobody"))
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_undated_articles_have_a_heap_of_their_own(opening: Opening, corpus_url: str) -> None:
     body = "The council voted for night trams on Monday and said that repairs take nine days. "
     fill(
@@ -210,6 +224,7 @@ def words_on(page: str) -> str:
     return " ".join(Document(page).words.split())
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_charts_say_what_they_show_and_weeks_have_a_year(reading: Browser) -> None:
     page = reading.page("/", first="2026-01-01", last="2026-03-31", by="week")
     titles = re.findall("<figcaption>(.*?)</figcaption>", page)
@@ -219,6 +234,7 @@ def test_charts_say_what_they_show_and_weeks_have_a_year(reading: Browser) -> No
     assert all(re.fullmatch(r"\d\d \w{3} 20\d\d", tick) for tick in ticks)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_earlier_and_later_lead_to_days_that_have_articles(opening: Opening, corpus_url: str) -> None:
     days = {"old": "2026-01-05", "mid": "2026-02-20", "new": "2026-03-11"}
     outlets = {"old": "Herald", "mid": "Wire", "new": "Herald"}
@@ -256,6 +272,7 @@ def test_earlier_and_later_lead_to_days_that_have_articles(opening: Opening, cor
     assert week == {"earlier": "2025-12-30 2026-01-05", "later": "2026-03-11 2026-03-17"}
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_strongest_ties_are_a_list_without_copies_of_oneself(opening: Opening, corpus_url: str) -> None:
     stories = [text(window(20 * n, 20 * n + 12, ring=1_000)) for n in range(3)]
     printed = [("Wire", 0, 8), ("Wire", 0, 9), ("Herald", 0, 10), ("Wire", 1, 8), ("Herald", 1, 9)]
@@ -282,6 +299,7 @@ def test_the_strongest_ties_are_a_list_without_copies_of_oneself(opening: Openin
     assert page.count("marker-end") == 1
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_search_says_how_many_and_where(reading: Browser, opening: Opening) -> None:
     page = reading.page("/search", words="dam spillway")
     words = words_on(page)
@@ -295,6 +313,7 @@ def test_a_search_says_how_many_and_where(reading: Browser, opening: Opening) ->
     assert "Newsbasket: any of the outlets" in words
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_all_words_of_a_search_are_highlighted(reading: Browser) -> None:
     page = reading.page("/search", words="thousands spillway")
     marked = {word.lower() for word in re.findall("<mark>(.*?)</mark>", page)}
@@ -302,6 +321,7 @@ def test_all_words_of_a_search_are_highlighted(reading: Browser) -> None:
     assert "<bdi><mark>Thousands</mark> leave homes below" in page
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_families_and_origins_are_shown_and_narrow_what_is_shown(opening: Opening, corpus_url: str) -> None:
     whole = text(window(0, 12))
     printed = [("wire", "Wire"), ("herald", "Herald"), ("sun", "Sunday Herald"), ("post", "Post")]
@@ -333,6 +353,7 @@ def test_families_and_origins_are_shown_and_narrow_what_is_shown(opening: Openin
     assert (told["origin_kind"], told["origin"]) == ("agency", "AP")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_undated_articles_are_found_last(opening: Opening, corpus_url: str) -> None:
     fill(
         corpus_url,
@@ -348,6 +369,7 @@ def test_undated_articles_are_found_last(opening: Opening, corpus_url: str) -> N
     assert "2 articles" in words
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_furniture_gives_no_article_its_name(opening: Opening, corpus_url: str) -> None:
     furniture = "This is the free newsletter of the Harbour Gazette for all its readers."
     with Deduplicator(corpus_url) as dd:
@@ -360,6 +382,7 @@ def test_furniture_gives_no_article_its_name(opening: Opening, corpus_url: str) 
         assert body.partition(furniture)[2].split(".")[0].strip()[:40] in page
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_is_this_new(reading: Browser) -> None:
     form = reading.page("/new")
     text = Document(reading.page("/article", id=DAM)).words.partition("Text\n")[2].partition("Compare it")[0]
@@ -373,6 +396,7 @@ def test_is_this_new(reading: Browser) -> None:
     assert reading.send(form, "/new", text=" ", title="").status == 400
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_equal_articles_of_two_scopes_are_two_stories(opening: Opening, corpus_url: str) -> None:
     body = text(window(0, 8))
     fill(corpus_url, [Article(name, body, f"Of {name}", scope=name) for name in ("ann", "bob")])
@@ -392,6 +416,7 @@ def test_equal_articles_of_two_scopes_are_two_stories(opening: Opening, corpus_u
     assert "Yes: no stored article" in words_of(browser.send(form, "/new", text=body, title="", scope=""))
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("path", "query", "status", "words"),
     [
@@ -433,6 +458,7 @@ def assets(reading: Browser) -> list[str]:
     ]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_every_answer_has_the_headers_that_protect(reading: Browser) -> None:
     for method, path in every_answer(reading):
         reply = reading.door.ask(method, path)
@@ -446,6 +472,7 @@ def test_every_answer_has_the_headers_that_protect(reading: Browser) -> None:
     assert "unsafe" not in POLICY
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_head_is_answered_without_a_body(reading: Browser) -> None:
     connection = HTTPConnection("127.0.0.1", reading.door.port, timeout=SECONDS)
     connection.request("HEAD", "/new")
@@ -454,6 +481,7 @@ def test_head_is_answered_without_a_body(reading: Browser) -> None:
     connection.close()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_read_only_server_has_no_address_that_changes_anything(reading: Browser) -> None:
     _, form = form_of(reading.page("/new"), "/new")
     for action in ACTIONS:
@@ -464,6 +492,7 @@ def test_a_read_only_server_has_no_address_that_changes_anything(reading: Browse
             assert reading.post(place.path, {}).status in (404, 405), place.path
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("url", "leads"),
     [
@@ -484,6 +513,7 @@ def test_only_addresses_of_the_web_are_links(url: str | None, leads: bool) -> No
     assert (outside(url) == url and url is not None) == leads
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_an_article_without_a_title_is_called_by_its_first_words(opening: Opening, corpus_url: str) -> None:
     start = "The harbour at Port Marlow\nwas closed on Monday, the harbour master said, and no ship came in. "
     text = start + " ".join(f"Pier {n} stood empty all day, said the guard of pier {n}." for n in range(20))
@@ -503,12 +533,14 @@ def test_an_article_without_a_title_is_called_by_its_first_words(opening: Openin
         assert "Untitled" not in page
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_badge_says_how_many_copies_an_original_has(reading: Browser) -> None:
     page = Document(reading.page("/article", id=DAM)).words
     assert re.search(r"original, \d+ copies", page)
     assert "unique" not in page.partition("Related articles")[0]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("day", ["0001-01-01", "2026-02-28", "9999-12-31"])
 def test_links_to_other_ranges_lead_to_ranges(reading: Browser, day: str) -> None:
     links = Document(reading.page("/", first=day, last=day)).links

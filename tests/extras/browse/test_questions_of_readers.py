@@ -118,6 +118,7 @@ def test_no_question_of_pages_is_left_out() -> None:
     assert PAGES.keys() == {name for name in vars(Browsing) if not name.startswith("_")}
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", PAGES)
 def test_what_pages_ask_is_answered_as_for_the_owner(doors: Doors, name: str) -> None:
     found = PAGES[name](doors.reader.browsing, doors)
@@ -126,6 +127,7 @@ def test_what_pages_ask_is_answered_as_for_the_owner(doors: Doors, name: str) ->
     assert found == PAGES[name](doors.owner.browsing, doors)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_the_library_is_answered_as_for_the_owner(doors: Doors, name: str) -> None:
     found = QUESTIONS[name](doors.reader)
@@ -145,6 +147,7 @@ IDLE = [
 """Rights that no question of pages needs; commands and users' SQL need them."""
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_every_right_is_needed(doors: Doors) -> None:
     """Revoke each right in turn. Some question fails, unless the right is in `IDLE`."""
     idle = []
@@ -183,6 +186,7 @@ def missing(doors: Doors) -> Iterator[bool]:
             yield False
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_marks_of_an_attached_table_can_be_read(doors: Doors) -> None:
     with psycopg.connect(doors.reader_url) as connection:
         assert connection.execute("SELECT id, status FROM dedup.news_marks").fetchall() == [(1, "duplicate")]
@@ -213,6 +217,7 @@ WRITING: dict[str, Callable[[Deduplicator], Any]] = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", WRITING)
 def test_nothing_can_be_written(doors: Doors, name: str) -> None:
     before = everything(doors.owner)

@@ -122,6 +122,7 @@ def waits(corpus: Deduplicator) -> bool:
     return bool(row and row[0])
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("stored", "typed", "shown"),
     [
@@ -189,6 +190,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_texts_of_any_kind_are_taken(owner: Operation, corpus: Deduplicator) -> None:
     owner.make_searchable()
     given = [Article(name, text, publication=text[:50], title=text[:4_000]) for name, text in HOSTILE.items()]

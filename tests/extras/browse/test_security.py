@@ -158,6 +158,7 @@ def test_the_token_is_taken_from_pages_of_this_server_only(opening: Opening, new
         assert browser.cookies == {}
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "to",
     [

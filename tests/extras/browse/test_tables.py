@@ -76,6 +76,7 @@ def test_every_table_that_is_offered_is_there_in_both_forms(reading: Browser, li
     }
 
 
+@pytest.mark.long("dedup", "migrations", "docs/browse.md")
 def test_csv_and_json_have_the_same_rows(reading: Browser) -> None:
     for path, of in TABLES.items():
         query = {"/": DAYS, "/outlets": DAYS}.get(path, {})

@@ -77,6 +77,7 @@ def lengths(ax: Any) -> list[float]:
     return [round(bar.get_width(), 1) for bar in ax.patches]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_numbers_and_charts_of_a_corpus(newsroom: Database) -> None:
     tables = [getattr(frames, name)(newsroom.url) for name in TABLES]
     status, over_time, copying, delays, began, originals, added, diversity = made = every(*tables)
@@ -143,6 +144,7 @@ def test_tables_may_be_dataframes(newsroom: Database) -> None:
     ]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_an_empty_corpus_gives_empty_charts() -> None:
     schemas = [*columns.SCHEMAS.items(), *columns.SUMMARIES.items()]
     empty = {name: schema.empty_table() for name, schema in schemas}

@@ -103,6 +103,7 @@ def as_rows(table: pa.Table) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in table.to_pylist()]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_table_holds_what_the_views_show(newsroom: Database, dd: Deduplicator, name: str) -> None:
     found = getattr(frames, name)(dd)
@@ -229,6 +230,7 @@ def test_pandas_and_duckdb_take_it_as_it_is(dd: Deduplicator) -> None:
     assert connection.sql(query).fetchall() == [(3,)]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("statistics", STATISTICS)
 def test_pages_are_found_by_indexes(newsroom: Database, statistics: str) -> None:
     for name in columns.TABLE_NAMES:

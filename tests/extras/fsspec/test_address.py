@@ -147,6 +147,7 @@ def web() -> Iterator[str]:
     thread.join()
 
 
+@pytest.mark.long("dedup", "migrations")
 @each("name", ["news.jsonl", "news.jsonl.gz", "bomb.jsonl", "little.jsonl"])
 def test_a_web_server_is_read_like_a_pipe(web: str, name: str) -> None:
     with read_articles(f"http://{web}/{name}?sig=secret", lose_dates=True) as reader:

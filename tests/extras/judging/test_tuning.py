@@ -42,6 +42,7 @@ def people_who_say_duplicate_from(threshold: float, count: int = 60) -> list[Jud
     return [pair(name, signature=float(v)) for name, v in zip(names, values, strict=True)]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_line_people_draw_is_found() -> None:
     first, second = tune(people_who_say_duplicate_from(0.45), ALL, DEFAULTS)
     # 0.4433 is the last score below the line, 0.4596 the first above. Of the thresholds between, the closest
@@ -58,6 +59,7 @@ def test_the_line_people_draw_is_found() -> None:
     assert second.worthwhile
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_thresholds_that_agree_already_stay() -> None:
     first, second = tune(
         [*people_who_say_duplicate_from(0.6), pair("similar", 0.65), pair("similar", 0.3)], ALL, DEFAULTS
@@ -112,6 +114,7 @@ def test_the_best_f1_is_the_present_one_and_the_gain(
             assert tuned.values() == present, "without a gain the present thresholds are proposed"
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_weights_decide() -> None:
     # Both labels have equally many judgements, but a pair of the big stratum weighs 100 times as much.
     pairs = [
@@ -125,6 +128,7 @@ def test_weights_decide() -> None:
         assert first.covered == 1
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_strata_nobody_judged_are_told() -> None:
     first, _ = tune(people_who_say_duplicate_from(0.45), {"unseen": 3_000, "all": 1_000}, DEFAULTS)
     assert first.covered == 0.25
@@ -158,6 +162,7 @@ def test_judgements_that_are_all_alike_are_refused(label: str, words: str) -> No
         tune([pair(label, 0.5)] * 25, ALL, DEFAULTS)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_intervals_hold_their_values() -> None:
     random = np.random.default_rng(0)
     values = random.uniform(0.1, 1.0, 80)
@@ -187,6 +192,7 @@ PROFILES = st.builds(
 )
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(PROFILES, PROFILES, st.integers(1, 10), st.integers(1, 10))
 def test_the_rule_for_many_thresholds_is_the_rule(
     a: Profile, b: Profile, sentence: int, signature: int

@@ -54,6 +54,7 @@ def test_methods_that_fail_are_reported_and_stop_nobody(news: Source, tmp_path: 
     assert found[4].groups.tolist() == [0, 0, 1, 2]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_method_that_is_too_slow_is_given_up(news: Source, tmp_path: Path) -> None:
     found = compare(news, strange("hangs"), tmp_path / "out", factory=make_strange, limit_seconds=2)
     assert [(r.outcome, r.reason) for r in found] == [("too slow", "not done within 2 seconds")]

@@ -110,6 +110,7 @@ def test_a_seed_gives_the_same_bytes_and_another_seed_other_texts(name: str, tmp
     assert not {row["text"] for row in rows(first[0])} & {row["text"] for row in rows(other[0])}
 
 
+@pytest.mark.long("dedup", "migrations")
 @each_case
 def test_the_files_are_what_the_lab_and_load_read(name: str, tmp_path: Path) -> None:
     articles, truth = generate(name, 1, tmp_path, **SIZES[name])
@@ -233,6 +234,7 @@ def test_an_update_changes_one_or_two_numbers(seed: str) -> None:
         assert int(old) < int(late)
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(seeds)
 def test_regrouped_paragraphs_hold_the_same_sentences(seed: str) -> None:
     body = Writer(seed).article(200).paragraphs

@@ -163,6 +163,7 @@ def test_words_said_once_in_one_order_are_landmarks() -> None:
     assert similarity(WordsOnce(), one, other) == pytest.approx(3 / 5)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("build", COMPLETE)
 @settings(max_examples=15)
 @given(texts=st.lists(REPORTS, max_size=6))

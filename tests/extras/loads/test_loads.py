@@ -135,6 +135,7 @@ def test_marks_of_others_are_counted(database: Database) -> None:
     assert answer(database).marks.keys() == {"early", "far", "copy of both"}
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_load_that_arrives_among_hooks_has_only_its_own_articles(
     database: Database, corpus_url: str
 ) -> None:

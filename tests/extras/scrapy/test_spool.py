@@ -159,6 +159,7 @@ def add_all(path: str, name: str, count: int) -> None:
         spool.add(article)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_processes_share_a_file_while_one_delivers(spool: Spool) -> None:
     context = multiprocessing.get_context("forkserver")
     found: list[Article] = []

@@ -278,6 +278,7 @@ def test_a_batch_as_an_array_has_its_verdicts_in_the_same_order(door: Door) -> N
     assert nothing.json == {"verdicts": [], "left": 0, "reason": None}
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("sent", "words"),
     [
@@ -381,6 +382,7 @@ def test_without_the_extra_a_page_is_a_problem_that_names_it(
 ARTICLES = [article(f"a{i:02}", window(i % 14, 6), i, publication=f"P{i % 3}") for i in range(64)]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_eight_clients_at_once_find_what_one_process_finds(door: Door, database: Database) -> None:
     ready = threading.Barrier(8)
 

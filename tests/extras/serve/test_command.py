@@ -233,6 +233,7 @@ def test_a_database_that_is_not_there_ends_it_with_words(tmp_path: Path) -> None
         assert "does not answer" in running.lines[-1]
 
 
+@pytest.mark.long("dedup", "migrations", "docs/http.md")
 def test_the_log_as_json(database: Database, corpus_url: str) -> None:
     with serving(corpus_url, "--port", "0", "--log-format", "json", "--log-requests") as running:
         running.ask("/v1/health")

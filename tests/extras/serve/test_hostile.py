@@ -166,6 +166,7 @@ NO_HTTP = [
 ]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("sent", NO_HTTP, ids=lambda sent: str(sent[:30]))
 def test_what_is_no_http_is_refused_and_the_connection_closed(door: Door, sent: bytes) -> None:
     said = raw(door, sent)

@@ -133,6 +133,7 @@ def test_an_event_has_the_mark_and_its_cursor(door: Door, database: Database) ->
         assert client.take(1) == events[1:], "Last-Event-ID has priority over `since`"
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_reader_that_is_killed_again_and_again_keeps_the_marks_of_the_table(
     door: Door, database: Database
 ) -> None:

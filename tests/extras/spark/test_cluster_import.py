@@ -159,6 +159,7 @@ def test_marks_that_stay_are_not_written_again(database: Database, tmp_path: Pat
     assert_taken_up(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_second_import_does_nothing(database: Database, tmp_path: Path) -> None:
     given = news(80)
     fill(database, given)
@@ -181,6 +182,7 @@ def test_what_a_stopped_backfill_left_behind_goes(database: Database, tmp_path: 
     assert_taken_up(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_several_files_of_other_widths(database: Database, tmp_path: Path) -> None:
     given = news(60)
     fill(database, given)
@@ -210,6 +212,7 @@ def test_every_corpus_of_the_conformance_suite(database: Database, tmp_path: Pat
     assert_taken_up(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_sentences_that_stop_being_common_and_others_that_begin(database: Database, tmp_path: Path) -> None:
     given = news(120)
     fill(database, given)
@@ -222,6 +225,7 @@ def test_sentences_that_stop_being_common_and_others_that_begin(database: Databa
     assert_taken_up(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_settings_that_change_fingerprints_are_adopted(database: Database, tmp_path: Path) -> None:
     given = news(60)
     fill(database, given)
@@ -233,6 +237,7 @@ def test_settings_that_change_fingerprints_are_adopted(database: Database, tmp_p
     assert_taken_up(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_horizon(database: Database, tmp_path: Path) -> None:
     given = news(100)
     fill(database, given)
@@ -256,6 +261,7 @@ def test_a_horizon(database: Database, tmp_path: Path) -> None:
         take(database, result_of([*inside, *outside], SETTINGS, horizon=horizon), tmp_path / "more")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_with_a_horizon_and_another_order_a_backfill_comes_first(database: Database, tmp_path: Path) -> None:
     given = news(30)
     fill(database, given)
@@ -483,6 +489,7 @@ def _imports(database: Database, folder: Path) -> bool:
     return True
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_asked_to_stop_it_stops_and_changes_nothing(database: Database, tmp_path: Path) -> None:
     given = news(60)
     fill(database, given)
@@ -532,6 +539,7 @@ def test_a_fault_at_any_write_changes_no_mark(database: Database, tmp_path: Path
     assert_taken_up(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_beside_a_backfill_it_says_who_is_at_work(database: Database, tmp_path: Path) -> None:
     from dedup.runs.heartbeat import Heartbeat
 
@@ -548,6 +556,7 @@ def test_beside_a_backfill_it_says_who_is_at_work(database: Database, tmp_path: 
     assert_taken_up(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_backfill_beside_it_ends_at_once(database: Database, corpus_url: str, tmp_path: Path) -> None:
     given = news(20)
     fill(database, given)
@@ -564,6 +573,7 @@ def test_a_backfill_beside_it_ends_at_once(database: Database, corpus_url: str, 
     assert_taken_up(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_pin_that_comes_before_it_compares_is_found(
     database: Database, corpus_url: str, tmp_path: Path
 ) -> None:
@@ -581,6 +591,7 @@ def test_a_pin_that_comes_before_it_compares_is_found(
     others.close()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_settings_changed_meanwhile_end_it(database: Database, corpus_url: str, tmp_path: Path) -> None:
     given = news(20)
     fill(database, given)

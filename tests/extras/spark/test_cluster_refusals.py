@@ -92,6 +92,7 @@ def refused(corpus: Database, folder: Path, *words: str) -> None:
     assert ("lists all" in str(error.value)) == (len(told.problems) > 1)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_what_fits_is_not_refused(database: Database, tmp_path: Path) -> None:
     fill(database, GIVEN)
     before = rows(database)
@@ -208,12 +209,14 @@ def test_what_does_not_fit(corpus: Database, tmp_path: Path, what: str) -> None:
     refused(corpus, found.write(fresh(tmp_path)), words)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_common_sentences_that_are_missing(corpus: Database, tmp_path: Path) -> None:
     found = result()
     found.tables["common_sentence"].clear()
     refused(corpus, found.write(tmp_path / "result"), "1 common sentence not following")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_several_problems_are_told_at_once(corpus: Database, tmp_path: Path) -> None:
     found = result()
     _fingerprint("like", text_digest=bytes(32))(found)
@@ -221,12 +224,14 @@ def test_several_problems_are_told_at_once(corpus: Database, tmp_path: Path) -> 
     refused(corpus, found.write(tmp_path / "result"), "another text", "another time")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_articles_are_counted_and_some_are_named(corpus: Database, tmp_path: Path) -> None:
     more = [article(f"more {i}", window(300 + 20 * i, 5, ring=9_000), i, added_at=at(50)) for i in range(5)]
     folder = result_of([*GIVEN, *more], SETTINGS).write(tmp_path / "result")
     refused(corpus, folder, "5 articles of the result missing from this corpus (more 0, more 1, more 2 …)")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_pins_are_compared(database: Database, tmp_path: Path) -> None:
     fill(database, GIVEN)
     with database.transaction(settling=True) as cursor:
@@ -236,6 +241,7 @@ def test_pins_are_compared(database: Database, tmp_path: Path) -> None:
     assert cluster_import.run(database, after.write(tmp_path / "after")).problems == []
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_edits_since_are_found_by_content(database: Database, tmp_path: Path) -> None:
     fill(database, GIVEN)
     folder = result().write(tmp_path / "result")
@@ -246,6 +252,7 @@ def test_edits_since_are_found_by_content(database: Database, tmp_path: Path) ->
     refused(database, folder, "1 article with another text, title, language or scope")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_hash_key_is_never_told(database: Database, tmp_path: Path) -> None:
     key = "k" * 40
     fill(database, GIVEN)
@@ -259,6 +266,7 @@ def test_the_hash_key_is_never_told(database: Database, tmp_path: Path) -> None:
     cluster_import.run(database, keyed.write(tmp_path / "keyed"))
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_behind_a_pooler_it_asks_for_the_server(
     corpus: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,11 +285,13 @@ def test_behind_a_pooler_it_asks_for_the_server(
 # --- folders that dedup did not write
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_no_folder(corpus: Database, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"run\.json cannot be read"):
         cluster_import.run(corpus, tmp_path / "nothing")
 
 
+@pytest.mark.long("dedup", "migrations")
 @each(
     ("content", "words"),
     [
@@ -300,6 +310,7 @@ def test_a_run_file_that_is_none(corpus: Database, tmp_path: Path, content: str,
         cluster_import.run(corpus, folder)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_run_file_may_be_a_folder_as_spark_writes_it(database: Database, tmp_path: Path) -> None:
     fill(database, GIVEN)
     folder = result().write(tmp_path / "result")
@@ -311,6 +322,7 @@ def test_a_run_file_may_be_a_folder_as_spark_writes_it(database: Database, tmp_p
     assert cluster_import.run(database, folder).marks == 11
 
 
+@pytest.mark.long("dedup", "migrations")
 @each("name", RESULT)
 def test_a_table_is_missing(corpus: Database, tmp_path: Path, name: str) -> None:
     folder = result().write(fresh(tmp_path))
@@ -319,6 +331,7 @@ def test_a_table_is_missing(corpus: Database, tmp_path: Path, name: str) -> None
         cluster_import.run(corpus, folder)
 
 
+@pytest.mark.long("dedup", "migrations")
 @each("name", RESULT)
 def test_a_column_is_missing_or_of_another_type(corpus: Database, tmp_path: Path, name: str) -> None:
     folder = result().write(fresh(tmp_path))
@@ -335,6 +348,7 @@ def test_a_column_is_missing_or_of_another_type(corpus: Database, tmp_path: Path
             cluster_import.run(corpus, folder)
 
 
+@pytest.mark.long("dedup", "migrations")
 @each("cut", [0, 10, 0.5, 0.9])
 def test_a_file_that_breaks_off(corpus: Database, tmp_path: Path, cut: float) -> None:
     folder = result().write(fresh(tmp_path))
@@ -345,6 +359,7 @@ def test_a_file_that_breaks_off(corpus: Database, tmp_path: Path, cut: float) ->
         cluster_import.run(corpus, folder)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_pages_that_were_overwritten(corpus: Database, tmp_path: Path) -> None:
     folder = result().write(tmp_path / "result")
     path = folder / "mark" / "part-0.parquet"
@@ -355,6 +370,7 @@ def test_pages_that_were_overwritten(corpus: Database, tmp_path: Path) -> None:
         cluster_import.run(corpus, folder)
 
 
+@pytest.mark.long("dedup", "migrations")
 @each(
     ("table", "values", "words"),
     [
@@ -383,6 +399,7 @@ def test_values_that_may_not_be(
         cluster_import.run(corpus, found.write(fresh(tmp_path)))
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_text_that_is_not_utf_8(corpus: Database, tmp_path: Path) -> None:
     folder = result().write(tmp_path / "result")
     path = folder / "mark" / "part-0.parquet"
@@ -393,6 +410,7 @@ def test_a_text_that_is_not_utf_8(corpus: Database, tmp_path: Path) -> None:
         cluster_import.run(corpus, folder)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_numbers_that_do_not_fit(corpus: Database, tmp_path: Path) -> None:
     folder = result().write(tmp_path / "result")
     path = folder / "fingerprint" / "part-0.parquet"
@@ -404,6 +422,7 @@ def test_numbers_that_do_not_fit(corpus: Database, tmp_path: Path) -> None:
         cluster_import.run(corpus, folder)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_integers_of_other_widths_are_taken(database: Database, tmp_path: Path) -> None:
     fill(database, GIVEN)
     folder = result().write(tmp_path / "result")
@@ -416,11 +435,13 @@ def test_integers_of_other_widths_are_taken(database: Database, tmp_path: Path) 
     assert cluster_import.run(database, folder).common_entered == 1
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_empty_tables_are_tables(database: Database, tmp_path: Path) -> None:
     report = cluster_import.run(database, result_of([], Settings()).write(tmp_path / "result"))
     assert (report.articles, report.problems) == (0, [])
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_table_of_a_stranger_is_no_matter(database: Database, tmp_path: Path) -> None:
     fill(database, GIVEN)
     folder = result().write(tmp_path / "result")

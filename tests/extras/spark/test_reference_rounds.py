@@ -189,6 +189,7 @@ def test_random_corpora_are_decided_as_the_oracle_decides_them(chunk: int) -> No
     assert min(seen.values()) >= 40
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(
     corpora(20),
     PINS,
@@ -228,6 +229,7 @@ def test_the_corpora_of_all_engines_are_decided_alike(name: str, options: Option
     check(RoundsCase(subjects, settings, pins, sentences, options))
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_every_pair_is_scored_once_and_with_all_that_it_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     known: list[Groups] = []
     seen: set[tuple[int, int]] = set()
@@ -304,6 +306,7 @@ def test_three_hundred_edited_copies_of_a_story(options: Options) -> None:
     assert common == set()
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("budget", [None, 5_000])
 def test_the_pairs_of_a_story_grow_as_its_copies_do(budget: int | None) -> None:
     pairs = {}

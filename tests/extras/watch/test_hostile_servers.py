@@ -240,6 +240,7 @@ LOCATIONS = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @each("location", LOCATIONS.values())
 def test_a_redirect_to_what_is_no_address_is_the_fault_of_its_feed(
     location: str, news: Site, poll: Watch, database: Database, caplog: pytest.LogCaptureFixture
@@ -319,6 +320,7 @@ HEADER = st.tuples(
 )
 
 
+@pytest.mark.long("dedup", "migrations")
 @settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from([b"200", b"301", b"304", b"429", b"503", b"204", b"100", b"\xff"]),

@@ -498,6 +498,7 @@ def test_a_feed_that_takes_too_long_to_read_is_given_up_and_left_alone(
     assert state(database)["failures"] == 1
 
 
+@pytest.mark.long("dedup", "migrations")
 @each(
     "hostile",
     [
