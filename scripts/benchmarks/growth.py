@@ -1,6 +1,6 @@
 """Measure how time, memory and disk space grow with the corpus, from 10,000 to 1,000,000 articles.
 
-    scripts/benchmarks/growth.py [FILE] [--sizes N ...] [--nights N ...] --json RESULTS
+    scripts/benchmarks/growth.py [FILE] [--sizes N ...] [--nights N ...] [--memory MB] --json RESULTS
 
 Each size is measured on a fresh corpus on an embedded server: a load, one cold backfill, the bytes of every
 table and index, and then a backfill of 2,000 new articles (a night). At the largest size, articles are also
@@ -74,7 +74,8 @@ def main() -> int:
                         continue
                     nightly = options.nights is None or size in options.nights
                     hooked = size == max(options.sizes)
-                    found = measure(server, options.file, have, size, nightly, hooked, Path(folder))
+                    memory = ["--memory", str(options.memory)] if options.memory else []
+                    found = measure(server, options.file, have, size, nightly, hooked, Path(folder), memory)
                     results["sizes"].append(found)
                     results["exponents"] = exponents(results["sizes"])
                     options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
@@ -88,9 +89,19 @@ def main() -> int:
 
 
 def measure(
-    server: Server, file: Path, have: int, size: int, nightly: bool, hooked: bool, folder: Path
+    server: Server,
+    file: Path,
+    have: int,
+    size: int,
+    nightly: bool,
+    hooked: bool,
+    folder: Path,
+    options: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Measure one size. If a part fails, the result has the reason instead of the figures of that part."""
+    """Measure one size. If a part fails, the result has the reason instead of the figures of that part.
+
+    `options`: those of `dedup backfill`.
+    """
     found: dict[str, Any] = {"size": size, "text_mb": 0.0}
     articles = grown(lambda: _articles(file), have, size + NIGHT + HELD + MIXED)
     with server.database(f"growth_{size}") as url:
@@ -100,7 +111,7 @@ def measure(
         found["load_seconds"] = time.perf_counter() - started
         before = database_mb(url)
         _tell(f"{size:,}: backfill, after {found['load_seconds']:,.0f} s of loading")
-        cost = ours.backfill(server, url, limit_seconds=LIMIT_SECONDS)
+        cost = ours.backfill(server, url, *options, limit_seconds=LIMIT_SECONDS)
         found["backfill"] = asdict(cost)
         if cost.failure:
             return found
@@ -112,7 +123,7 @@ def measure(
         if nightly:
             _tell(f"{size:,}: a night, after {cost.wall:,.0f} s of backfill")
             ours.load(url, night)
-            found["night"] = asdict(ours.backfill(server, url, limit_seconds=LIMIT_SECONDS))
+            found["night"] = asdict(ours.backfill(server, url, *options, limit_seconds=LIMIT_SECONDS))
         if hooked:
             _tell(f"{size:,}: the hook")
             found["hook"] = _hook(server, url, held[:HELD], folder)
@@ -224,6 +235,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("file", nargs="?", type=Path, default=DATA / FILE, help=f"default: {FILE}")
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="articles of the corpora")
     parser.add_argument("--nights", type=int, nargs="+", metavar="N", help="sizes with a night; default: all")
+    parser.add_argument("--memory", type=int, metavar="MB", help="of the memory engine; default: a quarter")
     parser.add_argument("--folder", type=Path, help="where the server keeps its data; default: the system's")
     parser.add_argument("--json", type=Path, required=True, metavar="RESULTS", help="written size by size")
     return parser.parse_args()

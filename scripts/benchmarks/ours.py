@@ -93,14 +93,17 @@ def load(url: str, articles: Iterable[Article]) -> int:
     return report.new + report.changed
 
 
-def backfill(server: Server, url: str, **how: Any) -> meter.Cost:
-    """Return the cost of `dedup backfill`. Before the clock starts, a checkpoint is made, and tables are
-    vacuumed, as autovacuum does within a minute after a load. Tables of other programs are prepared, too."""
+def backfill(server: Server, url: str, *options: str, **how: Any) -> meter.Cost:
+    """Return the cost of `dedup backfill` with these options.
+
+    Before the clock starts, a checkpoint is made, and tables are vacuumed, as autovacuum does within a minute
+    after a load. Tables of other programs are prepared, too.
+    """
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
     server.settle()
     environment = {"DEDUP_DATABASE_URL": url}
-    return meter.measure([DEDUP, "backfill"], postmaster=server.postmaster, env=environment, **how)
+    return meter.measure([DEDUP, "backfill", *options], postmaster=server.postmaster, env=environment, **how)
 
 
 def change(url: str, name: str, value: str) -> None:
