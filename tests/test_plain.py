@@ -7,6 +7,7 @@ import re
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -41,9 +42,22 @@ LEAST_COMMENTS = 0.015
 """Minimum share of lines in the core that hold only a comment."""
 
 
-def docstrings(source: str) -> Iterator[str]:
+@cache  # three tests read each module, and parsing takes most of their time
+def parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text("utf-8"))
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and the statements in it, without their expressions, which `ast.walk` yields too."""
+    yield node
+    for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for inner in getattr(node, name, ()):
+            yield from statements(inner)
+
+
+def docstrings(module: ast.Module) -> Iterator[str]:
     """Yield the docstrings of a module, its classes, functions, constants and fields."""
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(module):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             if text := ast.get_docstring(node):
                 yield text
@@ -74,15 +88,15 @@ def is_elliptic(text: str) -> bool:
     return bool(ELLIPTIC.search(text.partition("\n\n")[0]))
 
 
-def texts(tree: str) -> Iterator[tuple[Path, str]]:
-    """Yield the docstrings of a tree with their files; `sql` stands for the comments of SQL files."""
+@cache
+def texts(tree: str) -> list[tuple[Path, str]]:
+    """Return the docstrings of a tree with their files; `sql` stands for the comments of SQL files."""
     if tree == "sql":
-        for file in sorted(file for part in TREES for file in (ROOT / part).rglob("*.sql")):
-            if "landed" not in file.parts:  # landed files never change
-                yield from ((file, text) for text in sql_comments(file.read_text("utf-8")))
-    else:
-        for file in sorted((ROOT / tree).rglob("*.py")):
-            yield from ((file, text) for text in docstrings(file.read_text("utf-8")))
+        files = sorted(file for part in TREES for file in (ROOT / part).rglob("*.sql"))
+        files = [file for file in files if "landed" not in file.parts]  # landed files never change
+        return [(file, text) for file in files for text in sql_comments(file.read_text("utf-8"))]
+    files = sorted((ROOT / tree).rglob("*.py"))
+    return [(file, text) for file in files for text in docstrings(parsed(file))]
 
 
 def shown(found: list[tuple[Path, str]]) -> str:
@@ -91,14 +105,14 @@ def shown(found: list[tuple[Path, str]]) -> str:
 
 @pytest.mark.parametrize("tree", [*TREES, "sql"])
 def test_texts_open_with_a_verb_or_the_thing(tree: str) -> None:
-    said = list(texts(tree))
+    said = texts(tree)
     wrong = [(file, text) for file, text in said if opens_with_function_word(text)]
     assert len(wrong) <= MOST_OPENINGS * len(said), shown(wrong)
 
 
 @pytest.mark.parametrize("tree", [*TREES, "sql"])
 def test_first_paragraphs_name_their_subjects(tree: str) -> None:
-    said = list(texts(tree))
+    said = texts(tree)
     wrong = [(file, text) for file, text in said if is_elliptic(text)]
     assert len(wrong) <= MOST_ELLIPTIC * len(said), shown(wrong)
 
@@ -108,7 +122,7 @@ def test_class_names_are_not_repeated(tree: str) -> None:
     names = Counter(
         node.name
         for file in (ROOT / tree).rglob("*.py")
-        for node in ast.parse(file.read_text("utf-8")).body
+        for node in parsed(file).body
         if isinstance(node, ast.ClassDef)
     )
     repeated = [name for name, times in names.items() if times > 1]
@@ -143,6 +157,6 @@ def test_texts_are_judged(text: str, opens: bool, elliptic: bool) -> None:
 
 def test_docstrings_and_comments_are_found() -> None:
     source = '"""A module."""\nX = 1\n"""A constant."""\ndef f():\n    """Do it."""\n'
-    assert sorted(docstrings(source)) == ["A constant.", "A module.", "Do it."]
+    assert sorted(docstrings(ast.parse(source))) == ["A constant.", "A module.", "Do it."]
     statements = "-- Read\n-- all.\n-- name: x\nSELECT 1 -- no\n-- End."
     assert list(sql_comments(statements)) == ["Read all.", "End."]
