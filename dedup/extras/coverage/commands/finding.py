@@ -33,10 +33,11 @@ def sources(
     """List the stored articles that a text may be made of, best first, such as the original of a rewrite.
 
     Articles are compared by their rare words. For 96 % of 719 rewritten articles, the original came first.
-    But a high score is no proof: with the score that finds 80 % of rewrites, 28 to 56 % of independent
-    reports of one event are found too. Read both texts before you claim that one was made of the other.
+    But a high score is no proof: a threshold that finds 80 % of rewrites also finds 28 to 56 % of independent
+    reports of one event. Read both texts before you claim that one was made of the other.
 
-    Needs the index of words, which `dedup init --search` makes. Later copies of the article are left out.
+    Needs the index of words, which `dedup init --search` makes. With an ID, later copies of that article are
+    left out.
 
     **Examples**
 

@@ -104,8 +104,9 @@ def outlets_unset(name: NameArgument) -> None:
 def outlets_propose(to: OutputFile = None, raw: RawOption = False) -> None:
     """Propose aliases and families from the names of outlets, as CSV to review and import.
 
-    Names that differ in decoration are proposed as aliases (`www.`, `feeds.`, "RSS …", "… - Opinion"),
-    subdomains of one domain as a family. A proposal is a guess: delete wrong lines first.
+    Names that differ only in additions (`www.`, `feeds.`, "RSS …", "… - Opinion") are proposed as aliases.
+    Subdomains of one domain are proposed as a family. A proposal is a guess: delete wrong lines before the
+    import.
 
         dedup outlets propose -o outlets.csv
 
