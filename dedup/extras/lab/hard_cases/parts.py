@@ -5,7 +5,8 @@
 - An excerpt holds 10 to 90 % of the words of an article in one piece, from the top or from the middle.
   Editors cut up to a third, so an excerpt of at least 70 % is a duplicate.
 - A version of a live blog has more posts on top than the version before. Neighbouring versions overlap
-  strongly, the first and the last hardly. So a method that links neighbours makes stories of unlike texts.
+  strongly, the first and the last hardly at all. So a method that links neighbours makes stories of unlike
+  texts.
 
 All other pairs of these articles are "similar", and are not counted.
 """
