@@ -95,7 +95,7 @@ def story_timeline(prints: Sequence[Print]) -> Markup:
 
 BAR_HEIGHT, BAR_TOP, BAR_BOTTOM = 120, 18, 22  # Pixels; room for labels at both ends
 APART = 18.0  # Room for a bar with `apart` and for its label, in percent of the width
-BAR_LETTERS, GAP = 60, 3  # Letters that fit below the bars of half a wide page, and between two labels
+BAR_LETTERS, GAP = 60, 3  # Letters that fit below bars on half a wide page; least room between two labels
 
 
 def bars(values: Sequence[Bar], title: str, name: str = "bars") -> Markup:
