@@ -48,7 +48,7 @@ class Seen:
 
     own: bool  # whether this is an entry of the feed that `seen` was asked about
     address: str  # address of the entry's feed
-    digest: bytes  # digest of the last submitted version
+    digest: bytes  # digest of the last version that was submitted or refused
     brought: bool | None  # whether this feed brought the article; None if no article was submitted
 
 
