@@ -212,7 +212,7 @@ def _run(command: Sequence[str], postmaster: int, limit_seconds: float) -> Cost:
 
 
 def _reap(patience: float) -> None:
-    """Wait for all children, so that the system adds up their times; kills them after `patience` seconds."""
+    """Wait for all children, so that the system adds up their times; kill them after `patience` seconds."""
     deadline = time.monotonic() + patience
     own = psutil.Process()
     while True:
