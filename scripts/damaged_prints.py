@@ -152,7 +152,7 @@ class Prints:
 
 
 class Papers:
-    """Pairs of two transcripts of one printed article, and pairs in which both transcripts are damaged."""
+    """Pairs of a correct and a damaged transcript of one article; and pairs with both transcripts damaged."""
 
     def __init__(self, data: Path) -> None:
         articles = {a["id"]: a for a in lines(data / f"{PAPERS}.jsonl.gz")}

@@ -50,7 +50,7 @@ ATTACHED: dict[str, dict[str, Any]] = {
     "entries": {"columns": {**FIELDS, "publication": "feed_id=feeds.title"}},
     "listed": {"columns": {**FIELDS, "publication": "outlet"}, "watch": WATCH},
 }
-WANTED = {"entries": "named", "listed": "listed"}  # views that give the wanted articles and outlets
+WANTED = {"entries": "named", "listed": "listed"}  # views of the articles and outlets that dedup should have
 CHANGES = {
     "outlet renamed": "UPDATE feeds SET title = title || '.' WHERE id = %(feed)s",
     "row lost by a join": "UPDATE feeds SET open = false WHERE id = %(feed)s",

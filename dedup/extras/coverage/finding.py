@@ -52,7 +52,7 @@ Vector = Mapping[str, float]  # Word -> weight
 
 
 class TimeWindow(NamedTuple):
-    """A range of time; `until` is the first moment after it."""
+    """A range of time; `until` is the first moment after the range."""
 
     since: datetime
     until: datetime
@@ -60,7 +60,7 @@ class TimeWindow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AskedText:
-    """A text to compare with the corpus, and the article it belongs to."""
+    """A text to compare with the corpus; if the text is stored, also its article."""
 
     words: Counter[str]
     read: str = field(repr=False)

@@ -38,7 +38,7 @@ class Shared(Answer):
 
 
 class Mentions:
-    """The names, numbers and quotes of a text, each by its normalised words."""
+    """The names, numbers and quotes of a text: normalised words -> words as printed."""
 
     def __init__(self, text: str) -> None:
         beginning = text[:READ_CHARACTERS]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 SHOWN = 15  # Number of outlets for which a chart has room
-DAYS, WEEKS = 90, 730  # Longest spans of days that are drawn by day, and by week
+DAYS, WEEKS = 90, 730  # At most this many days are drawn by day, or by week; more are drawn by month
 LABEL_CHARACTERS = 30  # Maximum length of a name beside a chart
 DELAY_HOURS = 48  # Longer delays are drawn as this delay
 

@@ -196,7 +196,7 @@ def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
 
 
 def _arc(start: float, end: float) -> str:
-    """Return an SVG path between two rows, left of the names; arcs upwards are flatter, to be told apart."""
+    """Return an SVG path between two rows, left of the names. Arcs upwards are flatter than downwards."""
     bend = min(0.6 * abs(end - start) + 20, (ARCS - THICKEST) / 0.75) * (1 if end > start else 0.8)
     return "M{0} {2}C{1} {2} {1} {3} {0} {3}".format(*map(coordinate, (ARCS, ARCS - bend, start, end)))
 

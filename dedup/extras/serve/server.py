@@ -102,7 +102,8 @@ class ClientConnection(H11Protocol):
         super().handle_events()
         if self.cycle is not before and not self.cycle.response_complete:
             self.allow(REQUEST_SECONDS)
-            # The application starts in a later turn of the event loop.
+            # The application starts in a later turn of the event loop, so it finds the connection in its
+            # scope.
             self.scope["state"]["connection"] = self
 
     def on_response_complete(self) -> None:

@@ -27,7 +27,7 @@ BEGINNING = b"retry: 2000\n\n"  # `EventSource` waits these milliseconds before 
 # X-Accel-Buffering tells nginx not to collect events before it sends them on.
 STREAM_HEADERS = {**HEADERS, "Content-Type": EVENTS, "X-Accel-Buffering": "no"}
 
-Ask = Callable[[str | None, int], Sequence[MarkChange]]  # Returns the changes after a cursor, up to a number
+Ask = Callable[[str | None, int], Sequence[MarkChange]]  # Returns changes after a cursor, at most a number
 Tell = Callable[[MarkChange], dict[str, object]]  # Returns the members of a change in JSON
 
 

@@ -106,7 +106,7 @@ class SearchWanted:
     until: Position  # find only articles that come after this position in the order of results
     begins: bool  # this is the first page
     most: int  # maximum number of articles to find
-    phases: tuple[bool, ...]  # dated articles are found first, then undated ones
+    phases: tuple[bool, ...]  # parts of the search, in order: True finds dated articles, False undated ones
 
     @property
     def values(self) -> dict[str, Any]:
@@ -199,7 +199,7 @@ class Part(NamedTuple):
 
 
 def _in_phases(what: SearchWanted, find: Callable[[SearchWanted], Part]) -> Part:
-    """Find dated articles, then undated ones. If a limit stops the search, continue from there."""
+    """Find dated articles, then undated ones. If a limit stops the search, return where to continue."""
     positions: list[Position] = []
     goes_on, early = None, False
     for dated in what.phases:

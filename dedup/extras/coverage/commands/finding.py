@@ -20,7 +20,7 @@ from dedup.extras.coverage.defaults import ARTICLES, CAUTION, DAYS, MOST_ARTICLE
 MOST_BYTES = 1_000_000  # Maximum size of a file; only the first 50,000 characters are compared
 _Answer = TypeVar("_Answer")
 
-SHOWN = 3  # Maximum number of shared names, of numbers and of quotes in a table
+SHOWN = 3  # Maximum number of names in a cell of the table, and also of numbers and of quotes
 
 
 def sources(
@@ -77,7 +77,7 @@ def coverage(
     limit: Annotated[int, Option(min=1, max=MOST_ARTICLES, help="Maximum number of articles.")] = ARTICLES,
     json: JsonOption = False,
 ) -> None:
-    """List articles that tell the same event, grouped by origin: copies, similar texts, and other words.
+    """List articles that tell the same event, by origin: copies, similar texts, and texts in other words.
 
     Marks tell which articles are copies or similar. Other articles share rare words, names and numbers; the
     table shows the shared names, numbers and quotes. A high score of these articles is no proof: read them.
@@ -135,7 +135,7 @@ def _asked(ask: Callable[..., _Answer], given: str, *, inline: bool = False) -> 
 
 
 def _decoded(found: bytes, name: str) -> str:
-    # A limit in bytes may cut the last character.
+    # A file of `MOST_BYTES` or more is cut, perhaps within its last character.
     try:
         text = found.decode("utf-8-sig", "replace" if len(found) == MOST_BYTES else "strict")
     except UnicodeDecodeError:

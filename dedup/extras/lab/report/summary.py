@@ -1,4 +1,7 @@
-"""Make sentences of the report from its figures: the summary, and pairs that the plain cut-off loses."""
+"""Write sentences of the report from its figures: the summary, and the losses of the plain cut-off.
+
+The plain cut-off ignores a sentence that more than a fixed number of articles contain.
+"""
 
 from __future__ import annotations
 
