@@ -163,7 +163,7 @@ def metadata(root: Path = ROOT) -> str:
 
 
 def _refused(file: Path, released: str) -> str:
-    """Return the reason for which the package index would refuse a file, or "". Only name and size count."""
+    """Return the reason for which the package index would refuse the name or the size of a file, or ""."""
     platforms: set[str] = set()
     try:
         if file.suffix == ".whl":

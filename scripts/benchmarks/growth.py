@@ -174,7 +174,7 @@ def _resumed(json_file: Path, file: Path) -> dict[str, Any]:
     """Return the results of earlier runs in the file, without failed sizes, so that these are measured again.
 
     Raises:
-        InputError: the file holds results of other articles, or no results.
+        InputError: the file holds no results, or results of other articles or of another machine.
     """
     new = {"file": file.name, "cores": meter.cores(), "python": platform.python_version()}
     if not json_file.exists():

@@ -94,8 +94,8 @@ def load(url: str, articles: Iterable[Article]) -> int:
 
 
 def backfill(server: Server, url: str, **how: Any) -> meter.Cost:
-    """Return the cost of `dedup backfill`. Before the clock starts, tables are vacuumed, as autovacuum does
-    within a minute after a load, and a checkpoint is made."""
+    """Return the cost of `dedup backfill`. Before the clock starts, a checkpoint is made, and tables are
+    vacuumed, as autovacuum does within a minute after a load. Tables of other programs are prepared, too."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
     server.settle()

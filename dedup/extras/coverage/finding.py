@@ -143,7 +143,7 @@ def find(
 
 
 def score(cursor: Cursor, asked: AskedText, ids: Sequence[int]) -> tuple[list[FoundArticle], Rarity]:
-    """Return these articles, best first, and the rarity of their words."""
+    """Return the articles `ids` with their scores, best first, and the rarity of their words."""
     values = {"ids": bigints(ids), "characters": TEXT_CHARACTERS}
     rows = cursor.execute(_sql("texts"), values).fetchall()
     read = [extract_text(text or "", html)[:TEXT_CHARACTERS] for *_, html, text in rows]

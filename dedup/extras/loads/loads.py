@@ -218,7 +218,7 @@ class _Chosen:
         return cursor.execute(_sql("spans"), {"loads": self.loads}).fetchall()
 
     def outcomes(self, cursor: Cursor, chunk: Sequence[Span], counts: Counter[str]) -> list[int]:
-        """Return the ids of the articles to remove; count all articles by what happens to them."""
+        """Return the ids of the articles to remove; count all articles by outcome."""
         first, end = np.array(chunk, np.int64).reshape(-1, 2).T.copy()
         values = {"first": first, "end": end, "loads": self.loads, "feeds": self.feeds}
         rows = cursor.execute(_sql("outcomes"), values).fetchall()

@@ -1,8 +1,8 @@
 """The marks and stored pairs of every article, from decided nodes (docs/semantics.md, section 5).
 
-A node is a class of articles with equal fingerprints. An article gets its node's pairs with earlier
-originals. Equal scores are ranked by the numbers of rules and articles, as in `rules.marks`: rules are
-numbered by name, articles in canonical order.
+A node is a class of articles with equal fingerprints and times of publication. An article gets its node's
+pairs with earlier originals. Equal scores are ranked by the numbers of rules and articles, as in
+`rules.marks`: rules are numbered by name, articles in canonical order.
 """
 
 from __future__ import annotations
