@@ -17,7 +17,7 @@ def panel(
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Write a row per outlet and month: numbers of own articles, copies and agency copy; diversity of origins.
+    """Write a row per outlet and month: numbers of own articles, copies and agency copy; and the diversity.
 
     The month is the month of publication, in UTC. Articles without a known time of publication are in a row
     without a month. `own`, `copied`, `agency`, `first_unknown` and `not_compared` add up to `articles`.
