@@ -5,8 +5,8 @@
 Settles each set on a temporary server and runs `dedup sentences`. The check shares no code with dedup: it
 compares the grams (three consecutive words) of the whole stored texts. `fifth`: copies in which more than a
 fifth of the grams is new; `numbers`: copies with numbers that the original lacks; `order`: copies that add no
-word, but leave words out or move words; `wrong`: copies for which the check disagrees. If there are any, the
-exit code is 1.
+word, but leave words out or move words; `wrong`: copies for which the check disagrees. If a copy is `wrong`,
+the exit code is 1.
 """
 
 from __future__ import annotations

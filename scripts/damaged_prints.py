@@ -8,8 +8,8 @@
 - false: pairs that only this rule makes duplicates, in each set of news and in the hard case `templates`;
   less: false pairs with an exact containment of word 5-shingles under 0.5.
 - folds: pairs found by cross-validation. For each paper (or collection of papers) the thresholds are chosen
-  on the other papers: most pairs with 2 to 20 % of errors, and no more false pairs than `MOST_FALSE`. Then
-  pairs are counted in the paper left out.
+  that find the most pairs with 2 to 20 % of errors in the other papers, with no more false pairs than
+  `MOST_FALSE`. Then pairs are counted in the paper left out.
 - ablation: the same counts with one condition of the rule disabled, on the sets on which this matters.
 
 Takes about 3 minutes; --folds and --ablation take a few minutes each.
@@ -133,8 +133,8 @@ class Prints:
 
     def undecided(self, pairs: Pairs) -> tuple[Flags, Flags, PrintPairs, Shares]:
         """Return flags of the pairs that are duplicates without the rule, and flags of the other pairs that
-        it may decide: pairs with a common bucket and similar prints. Also return the prints' counts and the
-        signature Jaccards of those other pairs."""
+        the rule may decide, because they have a common bucket and similar prints. For the latter pairs, also
+        return the counts of their prints and their signature Jaccards."""
         settings, profiles = self._profiles["on"]
         scored = profiles.score(pairs, settings)
         known = replace(scored, print_jaccard=np.zeros(len(pairs))).duplicates(settings)
@@ -152,7 +152,7 @@ class Prints:
 
 
 class Papers:
-    """Pairs of two transcripts of one printed article, and pairs in which both transcripts are damaged."""
+    """Pairs of a correct and a damaged transcript of one article; and pairs with both transcripts damaged."""
 
     def __init__(self, data: Path) -> None:
         articles = {a["id"]: a for a in lines(data / f"{PAPERS}.jsonl.gz")}

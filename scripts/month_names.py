@@ -45,7 +45,7 @@ def table() -> str:
 
 
 def names(languages: Iterable[str]) -> Names:
-    """Return the months of some languages by name, and the other words that dates may have."""
+    """Return the numbers of months by name and language, and the other words that may stand in dates."""
     months: dict[str, dict[str, int]] = {}
     others = set(written.FILLING)
     for language in sorted(languages):

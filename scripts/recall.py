@@ -11,8 +11,8 @@ a fresh corpus on an embedded server, and settled. Then the script counts:
 - duplicates: articles with this mark. Confirmed: duplicates with a Jaccard or containment of at least 0.5
   with their original.
 - contained: pairs with a containment of at least 0.7 and a Jaccard below 0.5. Related: contained pairs in one
-  story, or in two similar stories. With --json also `of_duplicates`: pairs that are not related, and of which
-  an article is a duplicate; duplicates are compared only with originals.
+  story, or in two similar stories. With --json also `of_duplicates`: contained pairs that are not related and
+  have a duplicate, which dedup compares only with originals.
 - by containment: pairs that only the containment rule relates. Confirmed: these pairs with an exact
   containment of at least 0.5.
 - pages: whole web pages, with menus and advertisements, of articles that a person has also extracted.

@@ -163,7 +163,7 @@ def metadata(root: Path = ROOT) -> str:
 
 
 def _refused(file: Path, released: str) -> str:
-    """Return the reason for which the package index would refuse a file, or "". Only name and size count."""
+    """Return the reason for which the package index would refuse the name or the size of a file, or ""."""
     platforms: set[str] = set()
     try:
         if file.suffix == ".whl":
@@ -203,7 +203,7 @@ def installed(root: Path = ROOT) -> str:
     if wheel is None:
         raise NotReadyError("no wheel of dist/ is for this machine")
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o711)  # under root the server is another user, who must enter
+        Path(folder).chmod(0o711)  # started by root, the server runs as another user, who must enter
         venv.create(Path(folder, "env"), with_pip=True)
         python = Path(folder, "env", "bin", "python")
         pip = (python, "-m", "pip", "--disable-pip-version-check")

@@ -77,7 +77,7 @@ class Variant:
 
     Attributes:
         changes: settings that differ from the defaults, with their values.
-        anchors: words that start a shingle; if empty, all words of less than `stop_word_length` letters do.
+        anchors: words that start a shingle; if empty, words of fewer than `stop_word_length` letters do.
         common: rule that decides which sentences are common.
     """
 

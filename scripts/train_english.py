@@ -85,8 +85,8 @@ def with_known(model: PunktModel) -> PunktModel:
 
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / "shared" / "data"
-    # Each publisher is trained apart, because Punkt learns an abbreviation only if it always has a full stop,
-    # and publishers differ: some write "Mr." with it, others without.
+    # Train on each publisher apart, because Punkt learns an abbreviation only if it always has a full stop,
+    # and publishers differ: some write "Mr", others "Mr.".
     model = NEUTRAL
     for name, share in SETS.items():
         model |= train(sample(folder / f"{name}.jsonl.gz", share))

@@ -1,1 +1,1 @@
-"""Extras: each is whole in its folder, and may be removed. The core finds them by entry points only."""
+"""Extras. Each extra is a complete folder and may be removed. The core finds extras by entry points only."""

@@ -5,8 +5,9 @@
 
 On an embedded server, invented briefs are attached twice, each time to a corpus of its own: as a table that
 looks its outlets up in `feeds`, and as a view that joins `feeds`, a watched table. `dedup worker` runs as a
-process. Each brief of feed 0 has an earlier copy in another feed; every round changes such a feed in several
-ways, at random moments. The clock runs from the owner's commit until outlets and marks are right.
+process. Each brief of feed 0 has an earlier copy in one of the other feeds. Every round makes each change of
+`CHANGES` to one of these other feeds, at a random moment. The clock runs from the owner's commit until
+outlets and marks are right.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from servers import embedded_server
 
 from dedup import Deduplicator
 
-PATIENCE = 60.0  # seconds until a change counts as unseen
+PATIENCE = 60.0  # seconds after which the measurement fails
 TABLES = """
     CREATE TABLE feeds (id integer PRIMARY KEY, title text, open boolean NOT NULL DEFAULT true);
     CREATE TABLE entries (id bigint PRIMARY KEY, feed_id integer, body text, day timestamptz);
@@ -49,7 +50,7 @@ ATTACHED: dict[str, dict[str, Any]] = {
     "entries": {"columns": {**FIELDS, "publication": "feed_id=feeds.title"}},
     "listed": {"columns": {**FIELDS, "publication": "outlet"}, "watch": WATCH},
 }
-WANTED = {"entries": "named", "listed": "listed"}  # views that give the wanted articles and outlets
+WANTED = {"entries": "named", "listed": "listed"}  # views of the articles and outlets that dedup should have
 CHANGES = {
     "outlet renamed": "UPDATE feeds SET title = title || '.' WHERE id = %(feed)s",
     "row lost by a join": "UPDATE feeds SET open = false WHERE id = %(feed)s",
@@ -57,7 +58,7 @@ CHANGES = {
     "feed deleted": "DELETE FROM feeds WHERE id = %(feed)s",
     "feed inserted": "INSERT INTO feeds (id, title) VALUES (%(feed)s, 'Again')",
 }
-# Count the entries of a feed whose article, or whose copy in feed 0 (the next id), is not as the tables say.
+# Count the entries of a feed whose article, or the article's copy in feed 0 (the next id), is not right yet.
 WRONG = """
     SELECT count(*) FROM entries e LEFT JOIN {1} w ON w.id = e.id
     LEFT JOIN dedup.marked_article a ON a.source_id = '{0}/' || e.id
@@ -74,7 +75,7 @@ def run(url: str, command: str) -> subprocess.Popen[bytes]:
 
 
 def seconds(owner: psycopg.Connection[Any], name: str, kind: str, feed: int) -> float:
-    """Make a change, and return the seconds until it is followed."""
+    """Make a change, and return the seconds until outlets and marks are right."""
     time.sleep(random.random())  # a worker pauses for up to a second between two looks
     owner.execute(CHANGES[kind].encode(), {"feed": feed})
     start = time.perf_counter()
@@ -94,7 +95,7 @@ def measure(url: str, name: str, options: argparse.Namespace) -> None:
         run(url, "backfill").wait()
         worker = stack.enter_context(run(url, "worker"))
         stack.callback(worker.terminate)
-        seconds(owner, name, "outlet renamed", 1)  # the worker has started
+        seconds(owner, name, "outlet renamed", 1)  # wait until the worker has started
         for turn, kind in product(range(options.rounds), found):
             found[kind].append(seconds(owner, name, kind, 1 + turn % options.feeds))
     for kind, times in {**found, "all": [*chain(*found.values())]}.items():

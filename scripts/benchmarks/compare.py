@@ -50,7 +50,7 @@ def main() -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="dedup-compare-") as folder:
             work = Path(folder)
-            work.chmod(0o711)  # root's servers run as another user, who must enter
+            work.chmod(0o711)  # started by root, servers run as another user, who must enter
             articles = contestants.read(options.file, options.limit)
             named = options.truth
             if options.grown:

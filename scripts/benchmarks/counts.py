@@ -8,8 +8,9 @@ submits new articles, duplicates, similar articles and edits, and looks articles
 measures a corpus in which N loaded articles wait for the next backfill. With `--scopes N`, articles belong to
 N scopes in turn. Prints the mean per call.
 
-`--check` and `--write` use invented articles, without copies of whole pages in the WAL. `--write` records the
-counts in `counts.json`; `--check` fails if a count is larger than there by more than `TOLERANCE`.
+`--check` and `--write` use invented articles, and switch off copies of whole pages in the WAL. `--write`
+records the counts in `counts.json`; `--check` fails if a count exceeds the recorded count by more than
+`TOLERANCE` allows.
 """
 
 from __future__ import annotations
@@ -183,7 +184,7 @@ def _cpu_seconds(pid: int) -> float:
 
 def _used(owner: psycopg.Connection[Any], dd: Deduplicator) -> tuple[int, int]:
     """Return the buffers and the bytes of WAL that the server has used so far."""
-    # A session reports its counts with a delay, unless it is asked to.
+    # A session reports its counts with a delay, unless it is told to report at once.
     with dd._database.session() as session:
         session.connection.execute("SELECT pg_stat_force_next_flush()")
     row = owner.execute(
@@ -205,8 +206,8 @@ def exceeding(found: Counts, recorded: Counts) -> list[str]:
 
 
 def changed(some: Sequence[Article], suffix: str, part: int, random: Random) -> Iterator[Article]:
-    """Yield a copy of each article with new sentences: every `part`-th sentence or, if `part` is 1, every
-    `SENTENCES`-th, which is one per invented article."""
+    """Yield a copy of each article, in which every `part`-th sentence is new. If `part` is 1, only every
+    `SENTENCES`-th sentence is new, which is one per invented article."""
     for article in some:
         sentences = article.text.split(". ")
         for place in range(0, len(sentences), part if part > 1 else SENTENCES):

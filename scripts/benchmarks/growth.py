@@ -66,7 +66,7 @@ def main() -> int:
         results = _resumed(options.json, options.file)
         have = sum(1 for _ in _articles(options.file))
         with tempfile.TemporaryDirectory(prefix="dedup-growth-", dir=options.folder) as folder:
-            Path(folder).chmod(0o711)  # under root the server is another user, who must enter
+            Path(folder).chmod(0o711)  # started by root, the server runs as another user, who must enter
             with embedded_server(Path(folder) / "home") as server:
                 for size in sorted(options.sizes):
                     if any(found["size"] == size for found in results["sizes"]):
@@ -185,7 +185,7 @@ def _resumed(json_file: Path, file: Path) -> dict[str, Any]:
     """Return the results of earlier runs in the file, without failed sizes, so that these are measured again.
 
     Raises:
-        InputError: the file holds results of other articles, or no results.
+        InputError: the file holds no results, or results of other articles or of another machine.
     """
     new = {"file": file.name, "cores": meter.cores(), "python": platform.python_version()}
     if not json_file.exists():

@@ -187,7 +187,7 @@ def _cpu(processes: Iterable[psutil.Process]) -> float:
 
 
 def _run(command: Sequence[str], postmaster: int, limit_seconds: float) -> Cost:
-    """Run the command below the measuring process, and wait for the command's orphans."""
+    """Run the command as a child of this process, and wait for the command's orphans."""
     ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     before = _cpu(_postgres(postmaster))
     memory = _Memory(postmaster)
@@ -212,7 +212,7 @@ def _run(command: Sequence[str], postmaster: int, limit_seconds: float) -> Cost:
 
 
 def _reap(patience: float) -> None:
-    """Wait for all children, so that the system adds up their times; kills them after `patience` seconds."""
+    """Wait for all children, so that the system adds up their times; kill them after `patience` seconds."""
     deadline = time.monotonic() + patience
     own = psutil.Process()
     while True:

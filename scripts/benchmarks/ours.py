@@ -85,7 +85,7 @@ class Hook:
 
 
 def load(url: str, articles: Iterable[Article]) -> int:
-    """Store articles, and return their number; make the corpus if needed. `added_at` is an article's date."""
+    """Store articles with their dates as `added_at`, and return their number. Make the corpus if needed."""
     Deduplicator.initialize(url)
     with Deduplicator(url) as deduplicator:
         dated = (replace(a, added_at=a.added_at or a.published_at or UNDATED) for a in articles)
@@ -113,7 +113,7 @@ def change(url: str, name: str, value: str) -> None:
 
 
 def groups(url: str, numbers: dict[str, int]) -> npt.NDArray[np.int32]:
-    """Return for each article number the number of its original; an article without a mark is its own."""
+    """Return for each article number the number of its original; others are their own originals."""
     found = np.arange(len(numbers), dtype=np.int32)
     with Deduplicator(url) as deduplicator:
         for mark in deduplicator.marks():

@@ -80,7 +80,7 @@ def main() -> None:
         embedded_server(Path(folder) / "server") as postgres,
         postgres.database("pages") as url,
     ):
-        Path(folder).chmod(0o711)  # under root the server is another user, who must enter
+        Path(folder).chmod(0o711)  # started by root, the server runs as another user, who must enter
         Deduplicator.initialize(url)
         with Deduplicator(url) as corpus:
             if given.invented:

@@ -98,7 +98,7 @@ def datasketch(values: int, texts: Path, found: Path) -> None:
 
 
 def rensa(texts: Path, found: Path) -> None:
-    """Run `RMinHash` and `RMinHashLSH`. All articles are inserted, then queried; pairs as in `datasketch`."""
+    """Run `RMinHash` and `RMinHashLSH`: insert all articles, then query each. Pairs as in `datasketch`."""
     from rensa import RMinHash, RMinHashLSH
 
     index = RMinHashLSH(THRESHOLD, RENSA_VALUES, RENSA_BANDS)

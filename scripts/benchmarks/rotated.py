@@ -5,8 +5,8 @@ also stretched (`STEPS`). Everything else stays: short words, capitals and punct
 boilerplate and the duplicates within a copy are as in real news. Articles of two different copies share only
 runs of short words. Each article is followed by its copies, whose dates are slightly later.
 
-Real new articles would differ: here a word of copy 3 is as frequent as its original word, and no story is in
-two copies.
+Real new articles differ from the copies in two ways: their words have other frequencies, while a rotated word
+is as frequent as the original word; and they continue old stories, while no story is in two copies.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@
 `sources` prints how often the original comes first, and among the first five: with the rewrites stored beside
 the originals (asked by id), and with the originals alone (asked by text). Every second rewrite is counted
 apart, too, so that a lucky choice of parameters shows. Other articles of the rewrite's family are neither
-right nor wrong (README of the sets). `--total` adds articles of runs of words of the sets: each word becomes
-more frequent, as in a larger archive. `coverage` prints the recall of the first 20 articles for the events of
+right nor wrong (README of the sets). `--total` adds invented articles made of runs of words from the sets, so
+that each word is in more articles, as in a larger archive. `coverage` prints the recall of the first 20
+articles for the events of
 `events.json`, which were grouped by reading titles of whole days; with `--releases`, for press releases and
 the reports on them, which people collected. No measurement touches a user's own database.
 """
@@ -99,7 +100,7 @@ def measure_sources(names: Sequence[str], total: int) -> None:
 
 
 def drawn(names: Sequence[str], total: int) -> Iterator[Article]:
-    """Yield articles made of runs of words from the sets. Together with those of the sets, they are `total`.
+    """Yield invented articles of runs of words from the sets, so that sets and invented articles are `total`.
 
     An article has about as many words as an article of the sets. No two articles share a sentence.
     """
@@ -155,7 +156,7 @@ def _released() -> list[list[str]]:
 def corpus(parts: Iterable[Iterable[Article]]) -> Iterator[Deduplicator]:
     """Yield a corpus of these articles, settled and with the index of words, on a new server."""
     with tempfile.TemporaryDirectory(prefix="dedup-sources-") as folder:
-        Path(folder).chmod(0o711)  # under root the server is another user, who must enter
+        Path(folder).chmod(0o711)  # started by root, the server runs as another user, who must enter
         with embedded_server(Path(folder) / "home") as server:
             database = Database(server.url)
             fresh_corpus(database)

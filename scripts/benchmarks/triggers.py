@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure what dedup's triggers cost the owner of an attached table, on versions of PostgreSQL.
+"""Measure what dedup's triggers cost the owner of an attached table, on several versions of PostgreSQL.
 
     scripts/benchmarks/triggers.py [FILE] [--programs FOLDER ...] [--counts] [--rounds N] [--seconds S]
 

@@ -110,7 +110,7 @@ class Public:
         if entry.is_data and not entry.exported:
             return fields
         methods = [member for member in listed if member not in fields]
-        # Methods of answers without a docstring are internal.
+        # A method of an answer is internal if the method has no docstring.
         return [*fields, *(method for method in methods if method.docstring or not entry.is_data)]
 
     def _behind(self, member: griffe.Object | griffe.Alias) -> griffe.Object:

@@ -154,8 +154,8 @@ class Reference(Public):
         return directive(kind, f"{entry.path}{self._initial(entry)}", canonical, parts)
 
     def _initial(self, entry: Entry) -> str:
-        """Return the parameters of a class that users construct; "" for answers and settings, whose fields
-        suffice."""
+        """Return the parameters of a class that users construct; "" for answers and settings, whose entries
+        list the fields."""
         is_made = entry.exported and "__init__" in entry.found.members
         if not is_made or (entry.is_data and entry.is_based_on("Answer", "Settings")):
             return ""
@@ -196,7 +196,7 @@ class Reference(Public):
         return self._examples.get(f"{entry.name}.{member.name}", "").strip()
 
     def _parameters(self, parameters: griffe.Parameters, *, bound: bool) -> str:
-        """Return the parameters; a bound function is shown without its first one, such as `self`."""
+        """Return the parameters. `bound`: leave out the first parameter, such as `self`."""
         written: list[str] = []
         kinds = griffe.ParameterKind
         for parameter in list(parameters)[bound:]:

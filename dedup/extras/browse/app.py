@@ -153,7 +153,7 @@ class Site:
             told += len(part.rows)
             yield form.rows(part)
         if part.after is not None and told < MOST_ROWS and isinstance(form, AsCSV):
-            # Status 200 is sent already. CSV cannot say that rows are missing, so break the connection.
+            # Status 200 is sent already, and CSV cannot say that rows are missing. So break the connection.
             raise ProblemError(503, "the table took too long; the remaining rows are missing")
         yield form.end(part)
 

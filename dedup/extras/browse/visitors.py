@@ -1,4 +1,4 @@
-"""Recognise visitors by a cookie, which they get for entering the token; check which site sent a form.
+"""Recognise visitors by a cookie, given after the token if one is needed; check which site sent a form.
 
 The cookie has a random name for the visitor, signed with a key of this process. Each form contains a second
 signature of the cookie. SameSite, `Origin` and that signature prevent a page of another site from sending a
@@ -49,7 +49,7 @@ class Visitors:
         self.cookie = f"dedup_{secrets.token_hex(4)}"
 
     def check(self, scope: Scope) -> None:
-        """Raise ProblemError if the Host header names an unknown host, or if there is no valid cookie."""
+        """Raise ProblemError for an unknown name in the header Host, or if a needed token was not entered."""
         check_host(scope, self._hosts)
         # The page that asks for the token needs the style sheet before the visitor has entered the token.
         if scope["path"] != ENTER and not scope["path"].startswith(STATIC):

@@ -34,7 +34,7 @@ class ToldArticle(Answer):
 
     Attributes:
         id: source_id of the article.
-        relation: the relation to the text; marks tell which articles are copies or similar.
+        relation: the relation to the article or text of the question. Marks tell copies and similar articles.
         score: likeness of words from 0 to 1.
         published_at: time of publication; None if unknown.
     """
@@ -53,7 +53,7 @@ class ToldOrigin(Answer):
     """The articles of an answer that have the same origin, best first.
 
     Attributes:
-        kind: agency, family, outlet or unknown; or `not compared`, until a backfill settles the articles.
+        kind: agency, family, outlet or unknown; `not compared` until a backfill settles the articles.
     """
 
     kind: str
@@ -66,7 +66,7 @@ class Coverage(Answer):
     """Articles that tell the same event, grouped by origin; the origin with the best article is first.
 
     Attributes:
-        id: source_id of the article that was asked about.
+        id: source_id of the article of the question; None for a text.
         since: first moment of the window of time; None without a window.
         until: first moment after the window.
     """

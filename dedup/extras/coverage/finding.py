@@ -36,12 +36,12 @@ _sql = Statements("extras/coverage/finding")
 MOST_WORDS = 64
 # Maximum number of entries that the index should return for these words; each takes some 2 µs.
 POSTINGS = 20_000
-EACH = 5_000  # Maximum number of entries read per word, as counts may be old
+EACH = 5_000  # Maximum number of entries read per word: a count that is out of date may be too low
 # Maximum number of candidates read and scored. 99.2 % of originals were among the first 40 by shared words.
 CANDIDATES = 60
 STORY = 1_000  # Maximum number of copies of a story that are considered
 READ_SECONDS = 10.0  # Time limit per statement
-MARKED_DAYS = 40  # Maximum number of days of a window that are looked up day by day, and not in blocks
+MARKED_DAYS = 40  # A window of at most this many days is looked up by day, a longer window by block of days
 
 _READ_ONLY = {"transaction_read_only": "on", "enable_seqscan": "off"}
 # Only bitmap scans can read the GIN index of words; other index scans would walk the index of times.
@@ -52,7 +52,7 @@ Vector = Mapping[str, float]  # Word -> weight
 
 
 class TimeWindow(NamedTuple):
-    """A range of time; `until` is the first moment after it."""
+    """A range of time; `until` is the first moment after the range."""
 
     since: datetime
     until: datetime
@@ -60,7 +60,7 @@ class TimeWindow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AskedText:
-    """A text to compare with the corpus, and the article it belongs to."""
+    """A text to compare with the corpus; if the text is stored, also its article."""
 
     words: Counter[str]
     read: str = field(repr=False)
@@ -143,7 +143,7 @@ def find(
 
 
 def score(cursor: Cursor, asked: AskedText, ids: Sequence[int]) -> tuple[list[FoundArticle], Rarity]:
-    """Return these articles, best first, and the rarity of their words."""
+    """Return the articles `ids` with their scores, best first, and the rarity of their words."""
     values = {"ids": bigints(ids), "characters": TEXT_CHARACTERS}
     rows = cursor.execute(_sql("texts"), values).fetchall()
     read = [extract_text(text or "", html)[:TEXT_CHARACTERS] for *_, html, text in rows]
@@ -161,10 +161,10 @@ def score(cursor: Cursor, asked: AskedText, ids: Sequence[int]) -> tuple[list[Fo
 
 
 class Rarity:
-    """The rarity of words: the logarithm of all articles divided by the articles with the word."""
+    """The rarity of words: ln((S + 1) / (c + 1)), where c of S sampled articles have the word."""
 
     def __init__(self, counts: WordCounts, words: Iterable[str]) -> None:
-        self.highest = log(counts.sample + 1)  # the rarity of words that are not counted
+        self.highest = log(counts.sample + 1)  # the rarity of words in at most one sampled article
         self.of = dict.fromkeys(words, self.highest)
         self.of |= {word: self.highest - log(count + 1) for word, count in counts.articles.items()}
 
@@ -217,7 +217,7 @@ def _marks(window: TimeWindow) -> str:
 
 
 def story_of(cursor: Cursor, asked: AskedText) -> dict[int, datetime | None]:
-    """Return the articles of the story of a stored article, with their times if known."""
+    """Return the articles in the story of the asked article, with their times if known; none for a text."""
     if asked.story is None:
         return {}
     values: dict[str, Any] = {"story": asked.story, "most": STORY}
@@ -225,7 +225,7 @@ def story_of(cursor: Cursor, asked: AskedText) -> dict[int, datetime | None]:
 
 
 def similar_to(cursor: Cursor, asked: AskedText) -> set[int]:
-    """Return the originals that are similar to the original of a stored article."""
+    """Return the originals that are similar to the original of the asked article; none for a text."""
     if asked.story is None:
         return set()
     values: dict[str, Any] = {"story": asked.story, "most": STORY}

@@ -1,4 +1,4 @@
-"""Propose which names may be names of one outlet, or of outlets of one owner; uses the names alone.
+"""Propose aliases of outlets, and outlets of one owner, from the names of outlets alone.
 
     www.example.com, feeds.example.com    aliases of example.com
     RSS Courier, Courier - Opinion        aliases of Courier
@@ -34,12 +34,12 @@ HOSTING = frozenset(
         *("tumblr.com", "typepad.com", "weebly.com", "wixsite.com", "wordpress.com"),
     )
 )
-"""Domains whose subdomains belong to strangers."""
+"""Domains whose subdomains have different owners."""
 
 DECORATION = re.compile(
     r"^\s*rss(?: feed)?[\s:|-]+|[\s:|-]+rss(?: feed)?\s*$|\s*\([^()]*\)\s*$|\s+[-–—|]\s.*$", re.IGNORECASE
 )
-"""Additions to a name: the word RSS, a bracket at the end, or a section after a dash."""
+"""Additions to a name: the word RSS, a text in brackets at the end, or a section after a dash or bar."""
 
 
 class OutletName(NamedTuple):
@@ -91,7 +91,7 @@ def _letters(name: str) -> str:
 
 
 def propose(names: Sequence[OutletName]) -> list[Proposed]:
-    """Return proposals, sorted by name. The name with the most articles stands for its outlet."""
+    """Return proposals, sorted by name. Names of one outlet become aliases of the name with most articles."""
     groups: dict[str, list[str]] = defaultdict(list)
     for one in sorted(names, key=lambda one: (-one.articles, len(one.name), one.name)):
         if key := _outlet_key(one.name):

@@ -25,7 +25,7 @@ LABEL_CHARACTERS = 300  # Maximum length of a name in an answer; a cut name ends
 
 @dataclass(frozen=True, slots=True)
 class CountedOrigin(StoryOrigin):
-    """An origin, with its articles in a set, their stories, and the outlets that printed them."""
+    """An origin, with the numbers of its articles in a set, of their stories, and of their outlets."""
 
     articles: int
     stories: int

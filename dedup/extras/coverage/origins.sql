@@ -1,8 +1,8 @@
 -- Origins of sets of articles.
 
 -- name: origins
--- Return the origins of the chosen articles with totals in every row. The row of articles that are not compared is no
--- origin, and comes last.
+-- Return the origins of the chosen articles with totals in every row. The last row may count the articles that are not
+-- compared, and is no origin.
 WITH given AS MATERIALIZED (SELECT ARRAY(${chosen}) AS ids),
 found AS MATERIALIZED (SELECT o.* FROM given CROSS JOIN LATERAL dedup.origins(given.ids) AS o)
 SELECT kind, left(name, %(characters)s), articles, stories, outlets,
@@ -15,8 +15,8 @@ SELECT kind, left(name, %(characters)s), articles, stories, outlets,
 FROM found ORDER BY kind = 'not compared', stories DESC, articles DESC, kind, name LIMIT %(limit)s
 
 -- name: chosen
--- Select the articles of a filter. A time that is stored but implausible is unknown, and in no day. Parts: `among` is one
--- of the next three statements, `known` the time of publication.
+-- Select the articles of a filter. An article with an implausible time of publication is on no day. `among`: one of the
+-- next three statements. `known`: the time of publication, null if missing or implausible.
 SELECT m.id FROM (${among}) AS m
 WHERE coalesce(m.published_at, m.added_at) >= %(since)s AND coalesce(m.published_at, m.added_at) < %(until)s
   AND (NOT %(dated)s OR ${known} IS NOT NULL)

@@ -71,7 +71,7 @@ def proposals(cursor: Cursor) -> list[Outlet]:
         [OutletName(one.name, one.articles) for one in listed if len(one.name.encode()) <= NAME_BYTES]
     )
     found = [Outlet(one.name, one.family, one.alias_of) for one in named if one.name not in stated]
-    # If a proposed outlet is an alias itself, propose the outlet that it is an alias of.
+    # If the proposed `alias_of` is an alias itself, propose the outlet of that alias.
     targets = {row.name: row.alias_of for row in stated.values() if row.alias_of}
     moved = [replace(one, alias_of=targets.get(one.alias_of or "", one.alias_of)) for one in found]
     return [one for one in moved if one.name != one.alias_of]
@@ -110,7 +110,7 @@ def set_outlet(
 def write(cursor: Cursor, rows: Iterable[Outlet]) -> int:
     """Store rows in place of earlier rows of the same outlets; return their number.
 
-    Raises as `set_outlet`.
+    Raises InputError as `set_outlet`, and if two rows have the same name.
     """
     found: dict[str, Outlet] = {}
     for row in rows:
@@ -163,8 +163,8 @@ def _clean(what: str, value: str) -> str | None:
 def read_csv(file: TextIO, *, raw: bool = False) -> list[Outlet]:
     """Read rows from CSV with the columns `COLUMNS`, of which all except `name` may be missing.
 
-    `raw`: take cells as they are; else an apostrophe before a formula is removed, as `export` adds it. Raises
-    InputError: a column is unknown, a row has too many cells, or a name is missing or too long.
+    `raw`: take cells as they are; by default, remove the apostrophe that `export` puts before a formula.
+    Raises InputError: a column is unknown, a row has too many cells, or a name is missing or too long.
     """
     try:
         reader = csv.reader(file, strict=True)

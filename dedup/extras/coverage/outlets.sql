@@ -22,7 +22,7 @@ SELECT given.name FROM unnest(%(agencies)s::text[]) AS given (name)
 WHERE NOT EXISTS (SELECT FROM dedup.agency g WHERE g.name = given.name COLLATE "C") ORDER BY 1
 
 -- name: chained
--- Return an alias of an alias that the change would make: the alias, its outlet, and the outlet of its outlet.
+-- If the change would make an alias of an alias, return the first alias, its outlet, and the outlet of that outlet.
 WITH later AS (
     SELECT * FROM unnest(%(names)s::text[], %(aliases)s::text[]) AS given (name, alias_of)
     UNION ALL

@@ -1,7 +1,8 @@
 """Names, numbers and quotes that two texts share, to show why two articles may tell the same event.
 
-Names are runs of words that begin with a capital letter, so scripts without capitals have none. Frequent
-words are left out, because they may only begin a sentence. Only the beginning of a text is searched.
+Names are runs of words that begin with a capital letter, so texts in scripts without capitals have no names.
+Frequent words are left out, because the first word of a sentence also has a capital. Only the beginning of a
+text is searched.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ LABEL_CHARACTERS = 120  # Maximum length of a name
 NAME_WORDS = 5  # Maximum number of words of a name
 QUOTE_CHARACTERS = 300  # Maximum length of a quote that is looked for
 MIN_QUOTE_WORDS = 4  # Shorter quotes are mostly titles and single terms
-MIN_RARITY = 3.0  # ln 20: a name or number must be in less than one of twenty articles
+MIN_RARITY = 3.0  # about ln 20: fewer than one article in twenty must have the name or number
 
 _NAME_WORD = r"[^\W\d_](?:[\w’'&-]{0,60}\w)?"
 _NAME = re.compile(rf"{_NAME_WORD}(?:[ \u00a0](?:& )?{_NAME_WORD}){{0,9}}")
@@ -37,7 +38,7 @@ class Shared(Answer):
 
 
 class Mentions:
-    """The names, numbers and quotes of a text, each by its normalised words."""
+    """The names, numbers and quotes of a text: normalised words -> words as printed."""
 
     def __init__(self, text: str) -> None:
         beginning = text[:READ_CHARACTERS]
@@ -68,7 +69,7 @@ def _names(text: str) -> dict[str, str]:
         for word in [*run[0].split(), ""]:
             if word[:1].isupper() or (word == "&" and words):
                 words.append(word)
-                # The texts may name the same person with different titles.
+                # Keep all parts of a run, because texts may name the same person with different titles.
                 for first in range(max(0, len(words) - NAME_WORDS), len(words)):
                     name = " ".join(words[first:])
                     if "&" not in (words[first], word) and len(name) <= LABEL_CHARACTERS:
@@ -84,7 +85,7 @@ def _key(words: str) -> str:
 
 def _rarest(own: dict[str, str], others: dict[str, str], rarity: Rarity) -> dict[str, str]:
     """Return the shared names or numbers that are rare enough, the rarest first."""
-    # In a tiny corpus no word reaches `MIN_RARITY`.
+    # In a tiny corpus no word reaches `MIN_RARITY`, so the limit is lower there.
     least = min(MIN_RARITY, rarity.highest / 2)
     order = {
         key: max((rarity.of.get(word, 0.0) for word in re.findall(r"\w+", key)), default=0.0)
@@ -92,5 +93,5 @@ def _rarest(own: dict[str, str], others: dict[str, str], rarity: Rarity) -> dict
     }
     kept = [key for key in order if order[key] >= least and len(key) > 1]
     kept.sort(key=lambda key: (-order[key], -len(key), key))
-    # Names within longer names are left out afterwards, so some more are kept here.
+    # The caller then leaves out names within longer names, so return more than `MOST` here.
     return {key: own[key] for key in kept[: 3 * MOST]}

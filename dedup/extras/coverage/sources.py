@@ -46,7 +46,7 @@ def sources(
 
 
 def asked_for(cursor: Cursor, source_id: str | None, text: str | None) -> AskedText:
-    """Return the article or text of a question. Raises InputError: none or both of them are given."""
+    """Return the article or text of a question. Raises InputError: both or neither are given."""
     if (source_id is None) == (text is None):
         raise InputError("give the source_id of an article, or a text")
     if text is not None:

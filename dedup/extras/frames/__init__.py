@@ -9,7 +9,7 @@ from dedup.base.answer import Answer
 
 @dataclass(slots=True)
 class StoryExport(Answer):
-    """Report of an export. `rows`: table -> number of rows. `stopped`: interrupted, so there is no file."""
+    """Report of an export. `rows`: table -> number of rows. `stopped`: true if stopped without a file."""
 
     file: str
     rows: dict[str, int] = field(default_factory=dict)

@@ -62,7 +62,7 @@ def _pieces(batch: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
 
 
 def _with_plain_words(column: pa.Array) -> pa.Array:
-    # pyarrow cannot take values of a dictionary of views, as Polars makes it.
+    # Polars makes dictionaries of string views, whose values pyarrow cannot take.
     if not pa.types.is_dictionary(column.type):
         return column
     plain = column.dictionary.cast(_without_views(column.dictionary.type))
@@ -78,7 +78,7 @@ def _own(column: pa.Array) -> pa.Array:
 
 
 def _without_views(kind: pa.DataType) -> pa.DataType:
-    """Return the type with strings in the place of views of strings, also in lists and structs."""
+    """Replace string views by strings in a type, also within lists and structs."""
     if pa.types.is_string_view(kind):
         return pa.large_string()
     if pa.types.is_large_list(kind) or pa.types.is_list(kind):

@@ -98,7 +98,7 @@ SUMMARIES: Mapping[str, pa.Schema] = {
         " own_at_most int"
     ),
 }
-"""Columns of the tables that are counted anew for each call, and have few rows."""
+"""Columns of the tables that are computed anew for each call, and have few rows."""
 
 # Keys of the tables whose key is not `id`.
 _KEYS: Mapping[TableName, tuple[str, ...]] = {"matches": ("article_id", "other_id")}
@@ -151,7 +151,7 @@ def batches(
 
 
 def summary(database: Database, name: Literal["panel", "network"]) -> Rows[dict[str, Any]]:
-    """Return the rows of a view of outlets."""
+    """Return the rows of the panel or of the network."""
     return exports.lazily(database, _sql(name))
 
 

@@ -119,7 +119,7 @@ AND (${since} OR EXISTS (SELECT FROM dedup.article_mark d WHERE d.duplicate_of =
 SELECT * FROM dedup.outlet_month ORDER BY month, outlet
 
 -- name: network
--- Return the ties of outlets.
+-- Return each pair of outlets that share stories, with the number of copies and the median delay.
 SELECT original_outlet, outlet, copies, agency_copies, times_known,
        extract(epoch FROM median_delay)::double precision AS median_delay_seconds
 FROM dedup.outlet_overlap ORDER BY original_outlet, outlet, times_known DESC

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 SHOWN = 15  # Number of outlets for which a chart has room
-DAYS, WEEKS = 90, 730  # Longest spans of days that are drawn by day, and by week
+DAYS, WEEKS = 90, 730  # At most this many days are drawn by day, or by week; more are drawn by month
 LABEL_CHARACTERS = 30  # Maximum length of a name beside a chart
 DELAY_HOURS = 48  # Longer delays are drawn as this delay
 
@@ -37,7 +37,7 @@ class CorpusFigures:
     title: str
     table: DataFrame
     _draw: Draw = field(repr=False)
-    _drawn: DataFrame | None = field(default=None, repr=False)  # numbers in the chart; None: as in `table`
+    _drawn: DataFrame | None = field(default=None, repr=False)  # numbers in the chart; None: those of `table`
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the chart, by default into a new figure; return its axes, empty if there are no numbers.
@@ -54,7 +54,7 @@ class CorpusFigures:
         if len(drawn):
             self._draw(drawn, ax)
         for text in (*ax.get_xticklabels(), *ax.get_yticklabels(), ax.title):
-            text.set_parse_math(False)  # a dollar in a name is no formula
+            text.set_parse_math(False)  # matplotlib would read dollars in names as formulas
         return ax
 
     def _repr_html_(self) -> str | None:
@@ -129,7 +129,7 @@ def delays(duplicates: Table) -> CorpusFigures:
 
 
 def began(marks: Table, stories: Table) -> CorpusFigures:
-    """Return the share of stories that each outlet began, among stories with copies and a known first one."""
+    """Return the share of stories that each outlet began, among copied stories with a known first article."""
     printed = _pandas("stories", stories, "source_id", "copies")
     taken = printed[printed["copies"] > 0]["source_id"]
     marked = _pandas("marks", marks, "publication", "story_source_id", "was_first")
@@ -141,10 +141,10 @@ def began(marks: Table, stories: Table) -> CorpusFigures:
 
 
 def originals(credits: Table) -> CorpusFigures:
-    """Return how much of each outlet is original, in percent, as far as this corpus knows.
+    """Return the percentage of original articles of each outlet, as far as this corpus knows.
 
     `credits`: the table of `frames.credits()`. If times do not tell which article of a story was first, each
-    may be original: then the share is between `known` and `known` + `unknown`.
+    article may be original. So the percentage is between `known` and `known` + `unknown`.
     """
     counted = _pandas("credits", credits, "publication", "settled", "own", "own_at_most")
     counted = counted[counted["settled"] > 0].set_index("publication")
@@ -224,7 +224,7 @@ def _bars(unit: str) -> Draw:
 
 
 def _pandas(of: str, table: Table, *columns: str) -> DataFrame:
-    """Return columns of a table. `of`: the function of `frames` that returns such a table."""
+    """Return columns of a table as a DataFrame. `of`: the function of `frames` that makes such a table."""
     _import_pandas()
     given: Any = table
     arrow = isinstance(given, pa.Table)

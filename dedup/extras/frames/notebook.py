@@ -1,4 +1,4 @@
-"""Show answers as HTML in a notebook: tables, and for explanations the sentences that differ.
+"""Show answers as HTML in a notebook: tables, and for an explanation the differing sentences.
 
 All texts are from strangers: each is escaped, harmful characters are replaced, and long texts are cut.
 """
@@ -26,7 +26,7 @@ TEXT_SHOWN = 600  # Maximum number of characters of a text
 
 
 def as_html(answer: object) -> str:
-    """Return an answer, a list of answers, or the first of its rows, as HTML."""
+    """Return HTML of an answer, of a list of answers, or of the first rows of `Rows`."""
     match answer:
         case Verdict():
             parts = [_head(str(answer)), _table(answer.matches), _table(answer.copies)]

@@ -35,7 +35,7 @@ _KEYS = {
     "match": "PRIMARY KEY (source_id, other_source_id),"
     " FOREIGN KEY (source_id) REFERENCES article (source_id)",
 }
-# Left out with `since`: then the earlier article of a pair may be missing, and this foreign key would fail.
+# Left out with `since`: the earlier article of a pair may be missing, so this foreign key could fail.
 _OTHER_KEY = ", FOREIGN KEY (other_source_id) REFERENCES article (source_id)"
 
 _INDEXES = {
@@ -72,7 +72,7 @@ def export(
             session.transaction(snapshot=True) as cursor,
         ):
             called = ("article",) if path.suffix == ".parquet" else tuple(_TABLES)
-            # Count first, because `batches` forbids the fast plans for counting in this transaction.
+            # Count first: for the rest of the transaction, `batches` switches off plans that counting needs.
             totals = {table: columns.count(cursor, _TABLES[table], since) for table in called}
 
             def read(table: str) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""Open files at addresses with fsspec, in parts: no file is held in memory or copied as a whole.
+"""Open files at addresses with fsspec, and read them in parts: no file is in memory or copied as a whole.
 
 A file of a web server is read from start to end, like a pipe: fsspec would read any amount that a server
 sends in answer to a request for a part. Stores, such as S3, give parts in any order, as Parquet needs.
@@ -25,7 +25,7 @@ PACKAGES = {
 """Schemes of stores, each with the package that fsspec needs for it."""
 
 SCHEMES = (*WEB, *PACKAGES)
-"""Schemes that are read. fsspec's others cache, unpack or read local files; dedup does this itself."""
+"""Schemes that are read. Other schemes of fsspec cache, unpack or read local files, as dedup does itself."""
 
 BLOCK_BYTES = 4_194_304  # Bytes per request, and held in memory
 CONNECT_SECONDS, READ_SECONDS = 30, 60  # Maximum waits for a connection and for the next bytes
@@ -34,7 +34,7 @@ _CHAIN = "::"  # fsspec would read `zip://a::https://b` as a file system within 
 
 
 def open_address(url: str, shown: str) -> tuple[RemoteFile, int | None]:
-    """Return the file, and its size in bytes; None if it can only be read from start to end.
+    """Return the file and its size in bytes. The size is None if the file must be read from start to end.
 
     `shown`: the address without secrets, for messages. Raises InputError: the file cannot be opened.
     """
@@ -56,7 +56,7 @@ def open_address(url: str, shown: str) -> tuple[RemoteFile, int | None]:
 
 def _describe(error: Exception, scheme: str) -> str:
     """Return the kind of a failure and what to do, without the words of the server."""
-    # For every failure of a web server fsspec raises FileNotFoundError; the failure itself is the cause.
+    # For any failure of a web server fsspec raises FileNotFoundError; its `__cause__` is the failure itself.
     cause = error.__cause__ or error
     status = getattr(cause, "status", None)
     if status in (404, 410) or isinstance(cause, FileNotFoundError):
@@ -69,8 +69,8 @@ def _describe(error: Exception, scheme: str) -> str:
 def _options(scheme: str) -> dict[str, Any]:
     if scheme not in WEB:
         return {}
-    # The default time limit of aiohttp is for a whole file. dedup unpacks files itself, in small steps, which
-    # stops decompression bombs.
+    # By default aiohttp limits the time for a whole file (`total`), and unpacks answers. dedup unpacks files
+    # itself, in small steps, to stop decompression bombs.
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=READ_SECONDS)
     client = {"timeout": timeout, "auto_decompress": False, "headers": {"Accept-Encoding": "identity"}}
     return {"client_kwargs": client, "skip_instance_cache": True}

@@ -94,9 +94,9 @@ class Design:
 
         A twin is a judged pair with the opposite label. With `doubt`, twins get some weight in strata whose
         labels are all equal; other twins have weight 0. The method is the rescaling bootstrap with finite
-        population correction (Rao and Wu 1988; Chipperfield and Preston 2007). It draws one pair less than
-        were judged in a stratum. `finite`: True estimates the existing pairs, so that a fully judged stratum
-        does not vary; False estimates future pairs.
+        population correction (Rao and Wu 1988; Chipperfield and Preston 2007). A resample has one pair fewer
+        of a stratum than were judged. `finite`: True estimates the existing pairs, so that a fully judged
+        stratum does not vary; False estimates future pairs.
         """
         random = np.random.default_rng(seed)
         half = len(self.stratum)
@@ -143,9 +143,10 @@ def measures(weights: Weights, found: Flags, duplicate: Flags) -> tuple[Values, 
 def quality(
     design: Design, found: Flags, duplicate: Flags, seed: int = 0, count: int = REPLICATES
 ) -> Quality:
-    """Estimate precision, recall and F1. `found`: the method's duplicates; `duplicate`: the people's."""
+    """Estimate precision, recall and F1 from judgements: `found` by the method, `duplicate` by people."""
     point = design.weights()[np.newaxis]
-    # An interval for each doubt: about the sample, strata with equal labels, and strata with equal `found`.
+    # Three intervals: for the sample alone; with doubt about strata whose labels are all equal; and with
+    # doubt about strata in which `found` is the same for all pairs.
     other_labels = with_twins(found, duplicate)
     other_findings = with_twins(duplicate, found)[::-1]
     drawn = (
@@ -163,7 +164,7 @@ def quality(
 
 
 def _widest(intervals: Sequence[Estimate]) -> Estimate:
-    # Each doubt may move the interval up or down, so return from the lowest end to the highest end.
+    # Doubt may move an interval up or down, so return from the lowest end of all to the highest end.
     lows = [found.low for found in intervals if found.low is not None]
     highs = [found.high for found in intervals if found.high is not None]
     return Estimate(intervals[0].value, min(lows, default=None), max(highs, default=None))

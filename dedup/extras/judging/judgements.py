@@ -57,7 +57,7 @@ class SettingsEffect:
 
 @dataclass(frozen=True, slots=True)
 class Proposal(Answer):
-    """The best thresholds of a level. `effect`: None for level similar, or if the gain may be luck."""
+    """The best thresholds for a relation. `effect`: None for `similar`, or if the gain may be luck."""
 
     tuned: Tuned
     effect: SettingsEffect | None

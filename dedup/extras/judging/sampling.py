@@ -81,8 +81,9 @@ def _band_names(edges: Likeness) -> list[str]:
 def allocate(sizes: Numbers, importance: npt.NDArray[np.float64], total: int) -> Numbers:
     """Return the number of pairs to draw from each stratum; shape (strata,).
 
-    Each stratum gives `LEAST` pairs, or all if it has fewer. The rest of `total` is shared in proportion to
-    importance times the square root of the size (power allocation, Bankier 1988): small strata get enough.
+    Each stratum gives `LEAST` pairs, or fewer if the stratum or `total` is too small. The rest of `total` is
+    shared in proportion to importance times the square root of the size (power allocation, Bankier 1988), so
+    that small strata get enough.
     """
     if total < len(sizes):
         raise InputError(f"there are {len(sizes)} kinds of pairs: pick at least {len(sizes)} pairs (--size)")

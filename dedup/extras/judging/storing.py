@@ -34,7 +34,7 @@ LONGEST_JUDGE = 100  # Maximum number of characters of a judge's name; the schem
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A pair to be judged, as a sample of a stratum.
+    """A pair to be judged, drawn from a stratum.
 
     Attributes:
         stratum_size: number of pairs in the stratum.

@@ -1,7 +1,7 @@
 -- Read and write the pairs picked for people, and judgements.
 
 -- name: own
--- Join the selection with the judgements of one judge. `judged`: a judgement exists, for the present texts.
+-- Join the selection with the judgements of one judge. `judged`: true if there is a judgement of the present texts.
 FROM dedup.review_pair p
 LEFT JOIN dedup.article a ON a.source_id = p.source_id
 LEFT JOIN dedup.article o ON o.source_id = p.other_source_id

@@ -2,7 +2,7 @@
 
 A file, plain or gzipped, has one JSON object per line, in one of three forms:
 
-    {"a": ID, "b": ID, "label": "duplicate"}        or "near_duplicate", "similar", "different", "unsure"
+    {"a": ID, "b": ID, "label": "duplicate"}        or another label of `GRADES`, such as "different"
     {"a": ID, "b": ID, "jaccard5": 0.83}            graded: a duplicate at or above a limit, else unclear
     {"cluster": NAME, "ids": [ID, ...]}             a story: any two of the ids are duplicates
 

@@ -40,8 +40,9 @@ class Tuned:
 
     Attributes:
         sentence: the best thresholds. An interval contains the best thresholds of 95 % of the resamples. If
-            it is wide, the judged pairs do not determine the threshold.
-        f1: F1 minus its optimism (Efron 1983): on the pairs used for tuning, F1 is too high by this amount.
+            the interval is wide, the judged pairs do not determine the threshold.
+        f1: F1 minus its optimism (Efron 1983), the amount by which F1 is too high on the pairs used for
+            tuning.
         present: F1 at the present thresholds.
         gain: f1 minus present; 0 if the present thresholds are the best.
         judged: number of judged pairs.
@@ -126,7 +127,7 @@ def _tune(
     grid, found = _choices(level, pairs, settings, most)
     design = Design.of([pair.stratum for pair in pairs], sizes)
     point = _scores(design.weights()[np.newaxis], found, truth)[0]
-    # `finite` is False because the thresholds are for future pairs: all present pairs are only a sample.
+    # `finite` is False because the thresholds are for future pairs, of which all present pairs are a sample.
     again = _scores(design.replicates(truth, seed, finite=False), *with_twins(found, truth))
     # Among equal choices `argmax` takes the first, which is the closest to the present thresholds.
     best, favourites = int(point.argmax()), again.argmax(axis=1)

@@ -87,7 +87,8 @@ def loads_remove(
 
     The command counts first, and asks; without a terminal it needs `--yes`. Marks of other articles may
     change: copies lose their original, and related articles are settled again. If you stop the command, the
-    same command continues. A feed that is still watched brings only new and changed entries.
+    same command continues. If `dedup watch` still polls a removed feed, only entries that are new or changed
+    since come back.
 
     **Examples**
 

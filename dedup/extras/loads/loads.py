@@ -113,8 +113,8 @@ class Loads(OfCorpus):
     def preview(self, names: Sequence[int | str], *, progress: Progress | None = None) -> Removal:
         """Count the articles that `remove` would delete, and marks that may change; change nothing.
 
-        `related` counts the stored pairs of removed articles. Beyond these, marks change only if a sentence
-        becomes, or is no longer, common. Raises InputError: as `remove`.
+        `related` counts the articles that have a stored pair with a removed article. Marks of other articles
+        change only if a sentence becomes common, or is no longer common. Raises InputError: as `remove`.
         """
         shown = progress or SilentProgress()
         counts = Counter[str]()
@@ -130,7 +130,7 @@ class Loads(OfCorpus):
                 for id, copy in cursor.execute(_sql("depending"), {"ids": bigints(removed)}).fetchall():
                     depending[copy].add(id)
                 shown.advance(_size(chunk))
-            # Counting must change nothing: undo the loads that were stored for feeds.
+            # A preview changes nothing, so undo the loads that `_Chosen.of` stored for feeds.
             raise psycopg.Rollback(savepoint)
         copies = depending[True] - gone
         related = depending[False] - gone - copies
@@ -145,8 +145,8 @@ class Loads(OfCorpus):
     ) -> Removal:
         """Delete the articles that came with loads (numbers) or feeds (addresses); settle nothing.
 
-        Loads and feeds that are named together do not keep each other's articles. Pins and judgements stay.
-        The transactions are short; after an error or a stop the same call continues.
+        An article that only these loads and feeds had is removed, even if several of them had it. Pins and
+        judgements stay. The transactions are short; after an error or a stop the same call continues.
         `progress`: receives the number of ids that are done. `stop`: called between transactions. In the
         result `copies` and `related` are 0. Raises InputError: there is no such load or feed, or a load was
         removed already.
@@ -177,7 +177,7 @@ class Loads(OfCorpus):
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """Loads to be removed together. `feeds`: ids of the feeds among them."""
+    """Loads to be removed together. `feeds`: ids of the feeds that some of these loads stand for."""
 
     loads: list[int]
     feeds: list[int]
@@ -218,7 +218,7 @@ class _Chosen:
         return cursor.execute(_sql("spans"), {"loads": self.loads}).fetchall()
 
     def outcomes(self, cursor: Cursor, chunk: Sequence[Span], counts: Counter[str]) -> list[int]:
-        """Return the ids of the articles to remove; count all articles by what happens to them."""
+        """Return the ids of the articles to remove; count all articles by outcome."""
         first, end = np.array(chunk, np.int64).reshape(-1, 2).T.copy()
         values = {"first": first, "end": end, "loads": self.loads, "feeds": self.feeds}
         rows = cursor.execute(_sql("outcomes"), values).fetchall()

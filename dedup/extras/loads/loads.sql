@@ -22,7 +22,7 @@ CROSS JOIN LATERAL (
 ORDER BY l.id DESC
 
 -- name: feeds
--- Return every feed, and how many articles that it brought are still stored, of remembered and of forgotten entries.
+-- Return every feed, and how many articles that it brought are still stored. Articles of forgotten entries count, too.
 SELECT f.address, f.answered_at, (
     SELECT count(*)
     FROM (
@@ -39,7 +39,7 @@ SELECT f.address, f.answered_at, (
 FROM dedup.feed f ORDER BY f.address
 
 -- name: begin_feed
--- Return the number of the load by which a feed is removed, and the feed: the load of a stopped removal, or else a new load.
+-- Return the load that stands for a feed to be removed, and the feed. Use the load of a stopped removal, or make a load.
 WITH asked AS (SELECT id, address FROM dedup.feed WHERE address = %(address)s),
 stopped AS (
     SELECT l.id, l.feed_id FROM dedup.load l JOIN asked ON asked.id = l.feed_id WHERE l.removed_at IS NULL LIMIT 1),
@@ -49,7 +49,7 @@ made AS (
 SELECT * FROM stopped UNION ALL SELECT * FROM made
 
 -- name: note_feed
--- Give a load all articles that a feed brought. The articles of forgotten entries no longer belong to the feed.
+-- Put all articles that a feed brought into a load. Parts of forgotten entries move from the feed to the load.
 WITH moved AS (UPDATE dedup.load_part SET load_id = %(load)s, feed_id = NULL WHERE feed_id = %(feed)s)
 INSERT INTO dedup.load_part (load_id, kind, ids)
 SELECT %(load)s, 'new', range_agg(int8range(a.id, a.id, '[]'))
@@ -61,7 +61,7 @@ WHERE e.feed_id = %(feed)s AND e.brought HAVING count(*) > 0
 SELECT id, feed_id, removed_at FROM dedup.load WHERE id = ANY (%(loads)s::integer[])
 
 -- name: spans
--- Return ranges, first and end, of all ids of these loads, ascending.
+-- Return all article ids of these loads as ascending ranges: the first id, and the id after the last.
 SELECT lower(r.part), upper(r.part)
 FROM (
     SELECT range_agg(i.part) AS ids
@@ -71,9 +71,9 @@ FROM (
 CROSS JOIN LATERAL unnest(found.ids) AS r (part)
 
 -- name: outcomes
--- Say for each article in ranges of ids whether to remove it with these loads, or why it stays: `older`: neither these
--- loads nor removed loads brought it; `elsewhere`: another load or feed had it too; `edited`: somebody else changed
--- its text. A feed may edit the articles that it brought.
+-- Return for each article in ranges of ids `articles` (remove it), or the reason why it stays. `older`: neither these
+-- loads nor removed loads brought it. `elsewhere`: another load or feed had it too. `edited`: somebody else changed its
+-- text; edits by a feed that brought the article do not count.
 SELECT a.id, CASE
     WHEN NOT EXISTS (
         SELECT FROM dedup.load_part p JOIN dedup.load l ON l.id = p.load_id
@@ -86,7 +86,7 @@ SELECT a.id, CASE
     ) OR EXISTS (
         SELECT FROM dedup.feed_entry e
         WHERE e.source_id = a.source_id AND e.feed_id <> ALL (%(feeds)s::integer[])
-          AND NOT EXISTS (  -- a feed that was removed does not count
+          AND NOT EXISTS (  -- a removed feed does not count
               SELECT FROM dedup.load_part p JOIN dedup.load l ON l.id = p.load_id
               WHERE p.ids @> a.id AND l.feed_id = e.feed_id AND l.removed_at IS NOT NULL)
     ) THEN 'elsewhere'
@@ -102,7 +102,7 @@ CROSS JOIN LATERAL (
     WHERE id >= r.first AND id < r.past OFFSET 0) AS a
 
 -- name: depending
--- Return the articles whose marks depend on these articles, and whether these are their originals.
+-- Return the articles whose marks depend on given articles; true for a copy of a given article.
 SELECT DISTINCT d.id, d.copy
 FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (

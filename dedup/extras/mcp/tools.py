@@ -66,11 +66,11 @@ class Tools:
         language: str | None = None,
         scope: str | None = None,
     ) -> dict[str, Any]:
-        """Return the verdict that a text would get: new, a copy and of which article, or similar.
+        """Return the verdict that a text would get: new, similar to articles, or a copy of an article.
 
         The text is not stored. Give the whole text. `published_at`: ISO 8601; without it, the text counts as
-        the newest. `language`: an ISO 639 code. `scope`: only articles of this scope are compared;
-        without it, only articles that have none.
+        the newest. `language`: an ISO 639 code. `scope`: compare only with articles of this scope; without
+        it, only with articles that have no scope.
         """
         if len(text) > ASKED_CHARACTERS:
             raise InputError(f"the text has {len(text):,} characters; the limit is {ASKED_CHARACTERS:,}")
@@ -112,7 +112,7 @@ class Tools:
     def origins(self, ids: list[str]) -> dict[str, Any]:
         """Count the independent origins of stored articles: agencies, owners of outlets, and outlets.
 
-        Copies count once, with their original. A text that credits an agency is the agency's.
+        Copies count once, with their original. A text that credits an agency belongs to the agency.
         """
         found = self._dd.origins(ids, limit=ITEMS)
         return answer(found.as_dict(), ids, "as good as the credits and the stated owners of outlets")
@@ -149,7 +149,7 @@ class Tools:
     ) -> dict[str, Any]:
         """Return articles that have all these words, the newest first, 50 on a page.
 
-        `first`, `last`: days in UTC, both included. `after`: `after` of the page before.
+        `first`, `last`: days in UTC, both included. `after`: the value of `after` in the page before.
         """
         page = self._dd.browsing.search(
             words, publication=publication, language=language, first=first, last=last, after=after
@@ -168,8 +168,8 @@ class Tools:
     ) -> dict[str, Any]:
         """Return the articles of a range of days with their marks, the newest first, 50 on a page.
 
-        `first`, `last`: days in UTC, both included. `after`: `after` of the page before. An article without a
-        known time of publication is listed by the day on which it was stored.
+        `first`, `last`: days in UTC, both included. `after`: the value of `after` in the page before. An
+        article without a known time of publication is listed by the day on which it was stored.
         """
         page = self._dd.browsing.search(
             status=status, publication=publication, first=first, last=last, after=after

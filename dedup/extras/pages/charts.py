@@ -95,7 +95,7 @@ def story_timeline(prints: Sequence[Print]) -> Markup:
 
 BAR_HEIGHT, BAR_TOP, BAR_BOTTOM = 120, 18, 22  # Pixels; room for labels at both ends
 APART = 18.0  # Room for a bar with `apart` and for its label, in percent of the width
-BAR_LETTERS, GAP = 60, 3  # Letters that fit below the bars of half a wide page, and between two labels
+BAR_LETTERS, GAP = 60, 3  # Letters that fit below bars on half a wide page; least room between two labels
 
 
 def bars(values: Sequence[Bar], title: str, name: str = "bars") -> Markup:
@@ -196,7 +196,7 @@ def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
 
 
 def _arc(start: float, end: float) -> str:
-    """Return an SVG path between two rows, left of the names; arcs upwards are flatter, to be told apart."""
+    """Return an SVG path between two rows, left of the names. Arcs upwards are flatter than downwards."""
     bend = min(0.6 * abs(end - start) + 20, (ARCS - THICKEST) / 0.75) * (1 if end > start else 0.8)
     return "M{0} {2}C{1} {2} {1} {3} {0} {3}".format(*map(coordinate, (ARCS, ARCS - bend, start, end)))
 

@@ -112,7 +112,7 @@ class Spool:
                 file.flush()
                 os.fsync(file.fileno())
             if new:
-                # A new file survives a crash only after its folder was synced, too.
+                # A new file survives a crash only if its folder was synced, too.
                 folder = os.open(path.parent, os.O_RDONLY)
                 try:
                     os.fsync(folder)

@@ -30,8 +30,9 @@ class SpoolingDeduplicator:
             verdict = dd.submit(Article(source_id="a1", text="…"))
             print(verdict or "kept for later")
 
-    The beginning and the end of an outage are logged. After an outage the spool is delivered first. Until it
-    is empty, new articles go into the spool, so that no article is stored before an older version of itself.
+    The beginning and the end of an outage are logged. After an outage the spool is delivered first. New
+    articles go into the spool until it is empty, so that no article is stored before an older version of
+    itself.
 
     `url`, `schema` and `timeouts` are as for `Deduplicator`, which is opened when it is first needed; `spool`
     and `max_bytes` are as for `Spool`. `retry_seconds`: time between two attempts to reach the database.
@@ -55,7 +56,7 @@ class SpoolingDeduplicator:
         self._up = self._closed = self._warned = False
         self._next_try = 0.0
         self._trying = Lock()
-        # Lock to change `_up`, and to spool an article, so that nothing is spooled after the last delivery.
+        # Held to change `_up`, and to spool an article, so that nothing is spooled after the last delivery.
         self._gate = Lock()
 
     def __enter__(self) -> Self:
@@ -66,7 +67,7 @@ class SpoolingDeduplicator:
         self.close()
 
     def submit(self, article: Article) -> Verdict | None:
-        """Return the verdict on an article, or None if the article was kept in the spool.
+        """Return the verdict on an article, or None if it was kept in the spool or in `spool.refused`.
 
         Raises SpoolError if the article is lost because the spool is full or fails; ClosedError if closed.
         """

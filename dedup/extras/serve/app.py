@@ -265,7 +265,7 @@ class Service:
 class Probe(Generic[_Found]):
     """Ask the database at most once in `HEALTH_SECONDS`, however many clients ask.
 
-    `note` gets the error of each question, or None: `OutageLog.note`.
+    `note` is called after each question with the error or None, such as `OutageLog.note`.
     """
 
     def __init__(

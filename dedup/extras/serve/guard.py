@@ -85,7 +85,7 @@ def problem_of(error: Exception, place: str) -> ProblemError:
         case MissingExtraError() | ImportError():  # a package, or the code of an extra, is not on the server
             return ProblemError(501, f"on the server, {words}")
         case RightsError() | SchemaError():
-            return ProblemError(503, words, OUTAGE_SECONDS * 12)  # an administrator must act first
+            return ProblemError(503, words, OUTAGE_SECONDS * 12)  # wait long: an administrator must act first
         case DatabaseError() | ClosedError():
             return ProblemError(503, words, OUTAGE_SECONDS)
         case DedupError():

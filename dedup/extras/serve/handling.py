@@ -87,7 +87,7 @@ class Handling:
     async def body(self, request: Request, *media_types: str) -> AsyncIterator[RequestBody]:
         """Yield the body of a request, or raise ProblemError. Its memory is counted until the block ends."""
         given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        # This also stops pages of other sites: a browser asks the server for permission to send JSON (CORS).
+        # For JSON this also stops pages of other sites: a browser asks before it sends JSON elsewhere (CORS).
         if given not in media_types:
             listed = " or ".join(f"`Content-Type: {one}`" for one in media_types)
             raise ProblemError(415, f"send the header {listed}")

@@ -17,17 +17,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-METRICS = "/metrics"  # Where Prometheus asks by default
+METRICS = "/metrics"  # Path that Prometheus requests by default
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"  # Media type of Prometheus' text format
 METHODS = frozenset(("GET", "HEAD", "POST", "DELETE"))
 OTHER = "other"  # Label of all other routes and methods
-GONE = "gone"  # Status of a request whose client left before the answer
+GONE = "gone"  # Status of a request that ended without an answer, mostly because the client left
 # Upper bounds of the histogram in seconds: a verdict takes some 10 ms, and 20 s is the limit for work.
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
 
 
 class Meter:
-    """Counters of the requests of a server. A request lasts until the head of its answer."""
+    """Counters of the requests of a server. The time of a request ends with the head of its answer."""
 
     def __init__(self, routes: Collection[str]) -> None:
         self._routes, self._active = routes, 0

@@ -59,8 +59,8 @@ class Framing(h11.Connection):
 class ClientConnection(H11Protocol):
     """A connection with a time limit for each head and each request.
 
-    An endless answer finds its connection in the request's `state`. The answer prolongs the limit by `allow`,
-    and ends when `ending` is done, because the server stops.
+    A stream finds its connection in the `state` of the request. The stream calls `allow` to prolong the
+    limit, and ends when `ending` is done, which means that the server stops.
     """
 
     client_key = ""
@@ -102,7 +102,8 @@ class ClientConnection(H11Protocol):
         super().handle_events()
         if self.cycle is not before and not self.cycle.response_complete:
             self.allow(REQUEST_SECONDS)
-            # The application starts in a later turn of the event loop.
+            # The application starts in a later turn of the event loop, so it finds the connection in its
+            # scope.
             self.scope["state"]["connection"] = self
 
     def on_response_complete(self) -> None:

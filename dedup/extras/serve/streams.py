@@ -1,7 +1,7 @@
 """Send changed marks as server-sent events, which `EventSource` of browsers and many other clients read.
 
-A stream keeps its place, a cursor, and asks for later changes once a second. So a slow reader delays only its
-own stream, which holds one page of changes. All streams share one thread for their questions.
+A stream keeps a cursor, and asks the database for later changes once a second. It holds one page of changes,
+so a slow reader delays only its own stream. All streams share one thread for their questions.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ POLL_SECONDS = 1.0  # Time between two questions, if the last answer had no full
 HEARTBEAT_SECONDS = 15.0  # Time without an event after which a comment is sent; proxies cut idle connections
 HEARTBEAT = b":\n\n"
 BEGINNING = b"retry: 2000\n\n"  # `EventSource` waits these milliseconds before it connects again
-# A proxy that collects an answer before it sends it on would hold events back; nginx reads this header.
+# X-Accel-Buffering tells nginx not to collect events before it sends them on.
 STREAM_HEADERS = {**HEADERS, "Content-Type": EVENTS, "X-Accel-Buffering": "no"}
 
-Ask = Callable[[str | None, int], Sequence[MarkChange]]  # Returns the changes after a cursor, up to a number
+Ask = Callable[[str | None, int], Sequence[MarkChange]]  # Returns changes after a cursor, at most a number
 Tell = Callable[[MarkChange], dict[str, object]]  # Returns the members of a change in JSON
 
 
@@ -75,7 +75,7 @@ class StreamAnswer:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection: Kept = scope["state"]["connection"]
         with self._streams.open.one():
-            # An error before the head is answered like the error of any request.
+            # The head is not sent yet, so an error here gets an answer as for any request.
             found = await self._streams.page(self._since)
             headers = [(name.lower().encode(), value.encode()) for name, value in STREAM_HEADERS.items()]
             await send({"type": "http.response.start", "status": 200, "headers": headers})

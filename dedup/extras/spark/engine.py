@@ -104,7 +104,7 @@ def settle(taken: Taken, corpus: CorpusState, options: Options) -> Result:
     edges, gone, members = decided.edges, decided.gone, found.members
     own: DataFrame | None = None
     if members is not None:
-        # Rounds do not compare articles with equal fingerprints, so copies and originals are scored here.
+        # Rounds compare no articles within a node. Copies in the node of their original are scored here.
         own = results.own_scores(found.nodes, found.carried, members, gone, settings)
     originals = steps.table(
         "originals", lambda: results.originals(edges, gone, members, own, settings), schema.ORIGINAL

@@ -152,7 +152,7 @@ class Basis(Answer):
         if self.hash_key_digest != other.hash_key_digest:
             found.append("the hash key differs")
         if not found:
-            # The digests cover all settings, also secret ones. They would repeat a difference found above.
+            # The digests cover all settings, also secret ones. Other differences would appear again here.
             found += [
                 f"the settings of the kind {kind} differ"
                 for kind in get_args(Kind)

@@ -101,10 +101,11 @@ def fingerprint(
     """Return fingerprints (schema `FINGERPRINT`), refused rows (`REFUSED`) and a report of counts.
 
     `corpus.known` holds fingerprints made with the same sentence parameters. If an article has the same text,
-    title, language and scope as the known article, it keeps the known fingerprint, and the known time
-    replaces a missing time. A known article that `df` lacks, or that is refused, keeps its known fingerprint
-    and times. All rows of a repeated source_id are refused. If `added_at` is None, an article with neither an
-    `added_at` nor a plausible `published_at` is refused, because its place in canonical order is unknown.
+    title, language and scope as the known article, the article keeps the known fingerprint, and known times
+    replace missing times. A known article keeps its known fingerprint and times, too, if `df` lacks it or its
+    row is refused; if that fingerprint is of another version, the article is refused. All rows of a repeated
+    source_id are refused. If `added_at` is None, an article with neither an `added_at` nor a plausible
+    `published_at` is refused, because its place in canonical order is unknown.
     """
     settings, known = corpus.settings, corpus.known
     longest = record_bytes(settings.text_max_characters)
@@ -184,7 +185,7 @@ def _first(cells: list[Column]) -> Column:
 
 
 def _digest(cells: DataFrame, layout: Layout) -> Column:
-    """Compute `exchange.text_digest` in Spark. If storing would change a value, no stored digest is equal."""
+    """Compute `exchange.text_digest` in Spark. A row that storing would change equals no stored digest."""
     # Stored values have no NUL, so a row with a NUL cannot have the digest of a stored article.
     types, parts = dict(cells.dtypes), []
     for field in ("language", "title", "text", "scope"):

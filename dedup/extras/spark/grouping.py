@@ -43,7 +43,7 @@ def canonical_time(settings: Settings) -> Column:
 
 def ordered(fingerprints: DataFrame, settings: Settings, partitions: int | None) -> DataFrame:
     """Return the articles that have a fingerprint, sorted canonically, with a `place`; schema `ORDERED`."""
-    # Spark compares strings byte by byte, as section 5 demands. Each source_id is unique: there are no ties.
+    # Spark compares strings byte by byte, as canonical order demands. No two articles have equal source_ids.
     order = ("time", "source_id")
     found = fingerprints.where(fn.col("reason").isNull()).withColumn("time", canonical_time(settings))
     # Round down like `rules.marks.published_second`. `div` rounds to zero, so subtract the remainder first.

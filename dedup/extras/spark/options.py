@@ -64,7 +64,7 @@ class CorpusState:
 
     settings: Settings = field(default_factory=Settings)
     pins: Pins = field(default_factory=Pins)
-    models: Mapping[str, PunktModel] = field(default_factory=dict)  # by language; English is shipped
+    models: Mapping[str, PunktModel] = field(default_factory=dict)  # by language, besides English
     known: DataFrame | None = None  # fingerprints of earlier runs or an export
     horizon: int | None = None  # articles before this time are refused; microseconds since 1970, UTC
 

@@ -106,7 +106,7 @@ def read_table(
 
     Args:
         path: a file or folder at any address that Spark reads; with the format `table` the name of a table.
-        mapping: names of columns by field. Times may be in nanoseconds, which Spark alone refuses.
+        mapping: names of columns by field. Times may be in nanoseconds, which Spark by itself refuses.
 
     Raises:
         InputError: the table is missing or unreadable, or its files do not agree with each other.

@@ -1,7 +1,8 @@
 """The marks and stored pairs of every article, from decided nodes (docs/semantics.md, section 5).
 
-A node is a class of articles with equal fingerprints. An article gets its node's pairs with older originals.
-The numbers of rules (by name) and of articles (in canonical order) rank pairs as `rules.marks` does.
+A node is a class of articles with equal fingerprints and times of publication. An article gets its node's
+pairs with earlier originals. Equal scores are ranked by the numbers of rules and articles, as in
+`rules.marks`: rules are numbered by name, articles in canonical order.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def originals(
 def own_scores(
     nodes: DataFrame, carried: DataFrame, members: DataFrame, gone: DataFrame, settings: Settings
 ) -> DataFrame:
-    """Score each canonical node with itself: its copies get these scores. Schema `EDGE`, where a = b."""
+    """Score each canonical node with itself, for the copies in the node. Schema `EDGE`, where a = b."""
     several = members.where("id = node").select("node").join(gone, "node", "left_anti")
     classes = sized(nodes.join(several, "node", "left_semi"), carried)
     classes = classes.withColumn("sentences", fn.size("sentence_hashes"))

@@ -57,7 +57,7 @@ def watch(
     links and redirects may lead only to the host and port of the FEED, or to the internet.
 
     With `--fetch` pages are read if robots.txt allows it, and articles are extracted as by `load --html`. If
-    a page no longer exists, the text in the feed is used.
+    a page is forbidden or no longer exists, the text in the feed is used.
 
     Ctrl-C, SIGTERM or SIGHUP ends the command after the current entry, with exit code 0. With `--once` the
     exit code is 1 if no feed could be read. Needs the extra `watch`.

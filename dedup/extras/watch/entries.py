@@ -134,7 +134,7 @@ class KnownEntry:
     """The stored facts about an entry, and the id that the article gets."""
 
     source_id: str
-    before: bytes | None  # digest of the last submitted version in this feed
+    before: bytes | None  # digest of the last version in this feed that was submitted or refused
     others: frozenset[bytes]  # digests of the article's last version in each feed of the site
     shared: bool  # the article came from a feed of the site
     foreign: bool  # the article was stored before the feed listed it, so the feed must not change it

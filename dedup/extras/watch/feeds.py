@@ -46,9 +46,9 @@ def feed(cursor: Cursor, address: str) -> FeedState:
 class Seen:
     """A stored entry of a feed."""
 
-    own: bool  # whether this is an entry of the feed that `seen` was asked about
+    own: bool  # whether this entry belongs to the feed that was given to `seen`
     address: str  # address of the entry's feed
-    digest: bytes  # digest of the last submitted version
+    digest: bytes  # digest of the last version that was submitted or refused
     brought: bool | None  # whether this feed brought the article; None if no article was submitted
 
 

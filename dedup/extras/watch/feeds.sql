@@ -15,7 +15,7 @@ FROM dedup.feed_entry e JOIN dedup.feed f ON f.id = e.feed_id
 WHERE e.source_id = ANY (%(ids)s)
 
 -- name: claim
--- Return, and store for later polls, whether a feed may change an article: only a new article, or one of its site.
+-- Return, and store for later polls, whether a feed may change an article: the article is new, or of the feed's site.
 INSERT INTO dedup.feed_entry (source_id, feed_id, digest, brought)
 SELECT %(id)s, %(feed)s, '', %(shared)s OR NOT (
     EXISTS (SELECT FROM dedup.article a WHERE a.source_id = %(id)s)

@@ -37,7 +37,8 @@ def entries(document: FeedDocument, publication: str | None, *, fetched: bool) -
     """Return the entries that have an id, the oldest first; of entries with the same id, the first is used.
 
     `publication` replaces the document's outlet. `fetched`: missing texts are read from pages. Then the
-    digest of an entry without a full text includes its time of change, because its page may have changed.
+    digest of an entry without a full text includes the time of the last change, because the page may have
+    changed.
     """
     if document.root == "urlset":
         articles = sitemaps.articles(document)
@@ -47,7 +48,7 @@ def entries(document: FeedDocument, publication: str | None, *, fetched: bool) -
     dates = Dates()
     dates.scan(found for found, _, _ in listed)
     made: dict[str, Entry] = {}
-    # Read backwards, so that the first entry with an id replaces the others: mostly it is the newest.
+    # Read backwards, so that of several entries with an id the first is kept, which mostly is the newest.
     for found, full, changed in reversed(listed):
         found.pop("changed", None)
         dates.convert(found)

@@ -273,7 +273,7 @@ class _Watcher:
             self.report.problems[feed.address] = problem
         words = printable(problem if feed.address in problem else f"{feed.address}: {problem}")
         extra: dict[str, Any] = {"event": "failed", "feed": feed.address}
-        # With `once` somebody else decides about the next poll, such as cron.
+        # With `once`, the caller decides about the next poll, such as cron.
         if not self._once:
             words += f"; polled again in {seconds:.0f} s"
             extra["seconds"] = round(seconds, 3)
@@ -308,7 +308,7 @@ class _Watcher:
             for address in children[: sitemaps.MAX_CHILDREN]:
                 if address != feed.address:
                     self._poll(replace(feed, address=address))
-            # No ETag is stored, so each poll reads the index: its sitemaps may change while it does not.
+            # Store no ETag, so that each poll reads the index: sitemaps may change while the index does not.
             with self._database.transaction() as cursor:
                 store.answered(cursor, state.id, [])
             self._succeeded(feed)
@@ -319,7 +319,7 @@ class _Watcher:
             raise InputError(f"{feed.address} is a sitemap without texts: add --fetch to read the pages")
         counts, ids = self._submitter.submit_all(feed.given, state.id, entries)
         self._log_counts(feed, counts, document.refused)
-        # While entries are left for later, store no ETag: the next poll would get "not modified", no entries.
+        # Store no ETag while entries are left: with an ETag, the next poll might get no entries (HTTP 304).
         done = not counts["left"] and not document.truncated
         validators = (answer.etag, answer.modified) if done else (None, None)
         with self._database.transaction() as cursor:

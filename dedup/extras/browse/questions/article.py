@@ -23,7 +23,7 @@ from dedup.text.additions import Addition, find_addition
 _sql = Statements("extras/browse/questions/questions")
 
 TEXT_CHARACTERS = 100_000  # Maximum number of characters of a text that are shown
-SAID = 100  # Maximum number of decisions shown: at most 100 pins, and at most 100 judgements
+SAID = 100  # Maximum number of pins shown, and of judgements shown
 
 
 @dataclass(frozen=True, slots=True)

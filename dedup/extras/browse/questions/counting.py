@@ -101,7 +101,7 @@ class Only(Answer):
 
 
 def condition_of(names: Iterable[str]) -> str:
-    """Return SQL that compares named columns with parameters. Agencies and families are looked up."""
+    """Return an SQL condition: each named column (or credit, family) equals the parameter of this name."""
     return " AND ".join(_CONDITIONS.get(name, f"{name} = %({name})s") for name in names) or "true"
 
 
@@ -183,7 +183,7 @@ def counted(
     number, earliest, *rest = one_row(cursor, _sql(statement, **parts), {**values, **bounds})
     reading.allow(cursor, hashjoin=False)
     time = None
-    # The limit was reached. If the range has an earlier article, tell from which time on articles count.
+    # The limit was reached. If the range has earlier articles, return the time of the earliest counted one.
     if number == COUNTED:
         before = {**values, "time": from_microseconds(earliest[0]), "id": earliest[1]}
         more = cursor.execute(_sql("any_before", **only.by_outlet), before).fetchone()
@@ -196,8 +196,8 @@ def figures(
 ) -> dict[str, Any]:
     """Return the fields of `Figures`; raise InputError for an unknown grouping.
 
-    `of`: the fields of `Counted`. `tally`: rows of a day (as days since 2000-01-01; None: undated) and the
-    fields of `Marks`. `credits`: the number of articles with a credit, and a list of (agency, articles).
+    `of`: the fields of `Counted`. `tally`: for each day its number (days since 2000-01-01; None: undated) and
+    the fields of `Marks`. `credits`: the number of articles with a credit, and a list of (agency, articles).
     """
     if by is not None and by not in get_args(Grouping):
         raise InputError(f"there is no grouping {by!r}; there are {', '.join(get_args(Grouping))}")
@@ -225,7 +225,7 @@ def figures(
 def by_period(
     of: Mapping[date, _Count], none: _Count, first: date | None, last: date | None, by: Grouping | None
 ) -> tuple[Grouping, dict[date, _Count]]:
-    """Add up counts of days from `first` to `last`; return the length of periods, and counts by first day."""
+    """Add up counts of days by period; return the grouping, and each period's first day with the count."""
     chosen = _chosen(first, last, by)
     periods: dict[date, _Count] = {}
     if first is not None and last is not None:
@@ -241,7 +241,7 @@ def by_period(
 
 
 def _chosen(first: date | None, last: date | None, by: Grouping | None) -> Grouping:
-    """Return the smallest grouping, from `by` up, that makes few enough periods for a page."""
+    """Return the shortest grouping, from `by` (default: day) up, that makes few enough periods for a page."""
     every: tuple[Grouping, ...] = get_args(Grouping)
     most = PERIODS if by is None else PERIODS_ASKED
     days = (last - first).days + 1 if first and last else 1

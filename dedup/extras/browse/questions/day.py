@@ -58,7 +58,7 @@ class Day(Figures):
     outlets: tuple[OutletMarks, ...]  # the outlet with the most articles first
     other_outlets: int  # number of outlets left out of `outlets`
     languages: tuple[LanguageMarks, ...]  # the language with the most articles first
-    biggest: tuple[StoryLine, ...]  # stories by their number of copies in the range, the largest first
+    biggest: tuple[StoryLine, ...]  # the stories with the most copies in the range, the largest first
     fastest: tuple[StoryLine, ...]  # stories that reached `SPREAD_OUTLETS` other outlets, the fastest first
     troubles: tuple[Trouble, ...]
 
@@ -74,7 +74,7 @@ def newest_day(cursor: Cursor, /, **only: str | None) -> date | None:
 def days_beside(
     cursor: Cursor, /, first: date, last: date, **only: str | None
 ) -> tuple[date | None, date | None]:
-    """Return the nearest days before `first` and after `last` that have dated articles of the filter."""
+    """Return the nearest days before `first` and after `last` with dated articles that pass the filter."""
     wanted = Only(**only)
     return (
         _nearest_day(cursor, "<", start_of_day(first), wanted),

@@ -27,8 +27,8 @@ from dedup.store.stories import delay, known
 
 _sql = Statements("extras/browse/questions/questions")
 
-PAIRS = 200  # Maximum number of pairs in each of the two lists: the pairs with the most copies
-TIED = 100  # Maximum number of outlets paired if it is unknown who was first: n outlets make n² / 2 pairs
+PAIRS = 200  # Maximum number of pairs in each of the two lists; the pairs with the most copies are listed
+TIED = 100  # Maximum number of outlets paired if the first outlet is unknown: n outlets make n² / 2 pairs
 CELL_PAGE = 50  # Maximum number of copies on a page
 CELL_SCANNED = 5_000  # Maximum number of articles of the copying outlet that are read for a page
 
@@ -49,11 +49,11 @@ class CopiedOutlets(Counted):
 
     copies: int  # all counted duplicates: the sum of `cells`, `other`, `own`, `unknown` and `undated`
     cells: tuple[Cell, ...]  # pairs of different outlets, the most copies first
-    pairs: int  # number of all such pairs; `cells` may have fewer
+    pairs: int  # number of all pairs of different outlets; `cells` may have fewer
     other: int  # copies of pairs that are left out of `cells`
     own: int  # copies that an outlet made of its own articles
-    unknown: int  # copies where the outlet of the copy or the original is unknown
-    undated: int  # copies of which times do not tell whether they came after the original
+    unknown: int  # copies known to be later, if the outlet of the copy or of the original is unknown
+    undated: int  # copies that are not known to be later than the original
     shared: tuple[Cell, ...]  # pairs without a known first outlet; the pair with most stories comes first
 
 
@@ -67,7 +67,7 @@ class Copied(Answer):
 
 @dataclass(frozen=True, slots=True)
 class CopiedPage(Answer):
-    """Copies of an outlet's articles that another outlet is known to have printed later, the newest first."""
+    """Later copies that one outlet made of the articles of another outlet, the newest first."""
 
     copies: tuple[Copied, ...]
     after: str | None  # token of the next page; None on the last page
@@ -185,7 +185,7 @@ def outlet(
     family: str | None = None,
     rows: int | None = None,
 ) -> OutletPage:
-    """Return the counts and partners of an outlet, empty if it is unknown. For the arguments see `day`."""
+    """Return counts and partners of an outlet; 0 and empty for an unknown outlet. For arguments see `day`."""
     found, (tally, credits, read, copied, sides, biggest) = counted(
         cursor,
         "outlet",

@@ -75,7 +75,7 @@ ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
  FROM (SELECT at, id FROM read ORDER BY at, id LIMIT 1) AS earliest)
 
 -- name: shared
--- Read all articles of the stories to which counted articles belong, if a story has several articles.
+-- Read all articles of each story that has several articles, if one of them is counted.
 SELECT * FROM dedup.shared_article WHERE story_id = ANY (ARRAY(
     SELECT DISTINCT coalesce(duplicate_of, id) FROM counted WHERE ${settled}))
 
@@ -88,7 +88,7 @@ SELECT (known_at AT TIME ZONE 'UTC')::date - date '2000-01-01' AS day, c.publica
 FROM counted c LEFT JOIN shared s ON s.id = c.id GROUP BY 1, 2, 3, 4, 5
 
 -- name: settled
--- A condition: the article has a mark.
+-- A condition: the mark is neither pending nor failed.
 status IN ('unique', 'similar', 'duplicate')
 
 -- name: credited
@@ -197,7 +197,7 @@ SELECT horizon, pg_database_size(current_database()), ARRAY(SELECT name FROM ded
 FROM dedup.corpus_state
 
 -- name: hits
--- Count articles by outlet, language, credited agency, family and day; longer names are cut.
+-- Count articles by outlet, language, credited agency, family and day. Names are cut to 1,000 characters.
 WITH hit AS MATERIALIZED (
     SELECT a.* FROM unnest(%(ids)s::bigint[]) AS given (id)
     CROSS JOIN LATERAL (
@@ -300,7 +300,7 @@ left(publication, 100) COLLATE "C" = left(%(publication)s, 100) AND publication 
 WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
     SELECT id, status, publication, known_at, duplicate_of FROM read
     WHERE duplicate_of IS NOT NULL AND ${only} AND ${dated}
-), shared AS MATERIALIZED (${shared}), maybe AS MATERIALIZED (  -- outlets that may have had a story first
+), shared AS MATERIALIZED (${shared}), maybe AS MATERIALIZED (  -- for each story the outlets that may be its first
     SELECT DISTINCT story_id, publication AS name FROM shared WHERE was_first IS NULL AND publication IS NOT NULL
 ), copy AS MATERIALIZED (
     SELECT c.publication AS copier, o.publication AS original, ${delay} AS delay
@@ -311,7 +311,7 @@ WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
     SELECT copier, original, count(*) AS copies,
            percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM delay)::double precision) AS median_delay
     FROM copy WHERE copier IS NOT NULL AND original IS NOT NULL AND delay > interval '0' GROUP BY copier, original
-), tied AS MATERIALIZED (  -- the outlets that may have had the most stories first
+), tied AS MATERIALIZED (  -- the outlets that may be the first outlet of the most stories
     SELECT name FROM maybe GROUP BY name ORDER BY count(*) DESC, name COLLATE "C" LIMIT %(tied)s
 ), tie AS MATERIALIZED (
     SELECT a.name AS one, b.name AS other, count(*) AS stories
@@ -338,7 +338,7 @@ SELECT ${read_and_earliest},
 -- Compute the page of an outlet in one row: marks, outlets that it copies, outlets that copy it, stories it began.
 WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (SELECT * FROM read WHERE ${only} AND ${dated}),
 shared AS MATERIALIZED (${shared}), tally AS MATERIALIZED (${tally}), maybe AS MATERIALIZED (
-    -- Other outlets that may have had a story first, among the stories that this outlet may have had first.
+    -- Stories of which this outlet may be the first outlet: the other outlets that may be the first.
     SELECT publication AS other, count(DISTINCT story_id) AS stories FROM shared
     WHERE was_first IS NULL AND publication IS DISTINCT FROM %(publication)s AND story_id IN (
         SELECT story_id FROM shared WHERE was_first IS NULL AND publication = %(publication)s)

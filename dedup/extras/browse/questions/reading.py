@@ -91,7 +91,7 @@ def position(word: str, *kinds: type) -> list[Any]:
 def page_of_days(
     first: date | None, last: date | None, after: str | None
 ) -> tuple[datetime, tuple[datetime, int]]:
-    """Return the first moment of the range, and a position (time, id): the page shows what came before it."""
+    """Return the first moment of the range, and a position (time, id): the page has articles before it."""
     since, end = range_of_days(first, last)
     if after is None:
         return since, (end, 0)
@@ -125,7 +125,7 @@ class ArticleLine(Answer):
     first_words: str | None = field(default=None, repr=False)  # None if there is a title
 
     def after(self, other: ArticleLine) -> timedelta | None:
-        """Return the time from another article to this article; None if it is unknown which was first."""
+        """Return the delay after another article; None if times do not tell which was first."""
         times = (line.time if line.published else None for line in (self, other))
         return delay_between(*times)
 

@@ -103,10 +103,10 @@ class SearchWanted:
     given: dict[str, Any]  # parameters of the condition
     since: datetime  # first moment of the range of days
     end: datetime  # first moment after the range of days
-    until: Position  # only articles after this position in the order of results are found
-    begins: bool  # a first page: all results come after `until`
+    until: Position  # find only articles that come after this position in the order of results
+    begins: bool  # this is the first page
     most: int  # maximum number of articles to find
-    phases: tuple[bool, ...]  # dated articles are found first, then undated ones
+    phases: tuple[bool, ...]  # parts of the search, in order: True finds dated articles, False undated ones
 
     @property
     def values(self) -> dict[str, Any]:
@@ -143,8 +143,8 @@ def search(
 
     All `words` must be in title or text; case and accents are ignored. The UTC days `first` and `last` are
     included. `dated`: only articles with (True) or without (False) a plausible publication time. `rows`: list
-    up to this many articles, without snippets and counts. Raises InputError without word index or for a wrong
-    `after`.
+    up to this many articles, without snippets and counts. Raises InputError for a wrong `after`, or for words
+    if the corpus has no index of words.
     """
     for name, value in (("words", words), ("url", url), ("source_id", source_id), ("scope", scope)):
         checks.optional(checks.text, name, value)
@@ -195,11 +195,11 @@ class Part(NamedTuple):
     goes_on: Position | None = None
     early: bool = False  # a limit stopped the search
     more: bool = False  # there are or may be more articles
-    least: int = 0  # number of articles that are known to be found
+    least: int = 0  # at least this number of articles match
 
 
 def _in_phases(what: SearchWanted, find: Callable[[SearchWanted], Part]) -> Part:
-    """Find dated articles, then undated ones. If a limit stops the search, continue from there."""
+    """Find dated articles, then undated ones. If a limit stops the search, return where to continue."""
     positions: list[Position] = []
     goes_on, early = None, False
     for dated in what.phases:
@@ -207,7 +207,7 @@ def _in_phases(what: SearchWanted, find: Callable[[SearchWanted], Part]) -> Part
         positions += part.positions
         early |= part.early
         goes_on = part.goes_on or (None if positions else goes_on)
-        # If a limit stops a first page before it has a dated article, it goes on with undated articles.
+        # If a limit stops the first page before any dated article is found, add undated articles to the page.
         if len(positions) > what.most or (goes_on and (positions or not what.begins)):
             break
     return Part(positions, goes_on, early, early or len(positions) > what.most)

@@ -79,7 +79,7 @@ def sentence(cursor: Cursor, sentence_hash: int) -> SentencePage:
 
 
 QUOTES_PAGE = 100  # Default number of quotes on a page
-CARRIERS_SHOWN, CARRIERS_READ = 50, 10_000  # Maximum articles shown; maximum articles read, in 100 ms
+CARRIERS_SHOWN, CARRIERS_READ = 50, 10_000  # Maximum articles shown, and read (in 100 ms)
 QuoteOrder = Literal["outlets", "stories"]  # Order by number of outlets or of stories, the largest first
 
 

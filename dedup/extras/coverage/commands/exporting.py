@@ -17,12 +17,12 @@ def panel(
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Write a row per outlet and month: articles, own, copied, agency copy, and diversity of origins.
+    """Write a row per outlet and month: numbers of own articles, copies and agency copy; and the diversity.
 
     The month is the month of publication, in UTC. Articles without a known time of publication are in a row
     without a month. `own`, `copied`, `agency`, `first_unknown` and `not_compared` add up to `articles`.
-    `diversity` is the effective number of origins (inverse Simpson index). Aliases in `dedup outlets` count
-    as their outlet. A Parquet file needs the extra `parquet`.
+    `diversity` is the effective number of origins (inverse Simpson index). An alias (`dedup outlets`) counts
+    as its outlet. A Parquet file needs the extra `parquet`.
 
     **Example**
 

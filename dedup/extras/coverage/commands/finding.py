@@ -20,7 +20,7 @@ from dedup.extras.coverage.defaults import ARTICLES, CAUTION, DAYS, MOST_ARTICLE
 MOST_BYTES = 1_000_000  # Maximum size of a file; only the first 50,000 characters are compared
 _Answer = TypeVar("_Answer")
 
-SHOWN = 3  # Maximum number of shared names, of numbers and of quotes in a table
+SHOWN = 3  # Maximum number of names in a cell of the table, and also of numbers and of quotes
 
 
 def sources(
@@ -33,10 +33,11 @@ def sources(
     """List the stored articles that a text may be made of, best first, such as the original of a rewrite.
 
     Articles are compared by their rare words. For 96 % of 719 rewritten articles, the original came first.
-    But a high score is no proof: with the score that finds 80 % of rewrites, 28 to 56 % of independent
-    reports of one event are found too. Read both texts before you claim that one was made of the other.
+    But a high score is no proof: a threshold that finds 80 % of rewrites also finds 28 to 56 % of independent
+    reports of one event. Read both texts before you claim that one was made of the other.
 
-    Needs the index of words, which `dedup init --search` makes. Later copies of the article are left out.
+    Needs the index of words, which `dedup init --search` makes. With an ID, later copies of that article are
+    left out.
 
     **Examples**
 
@@ -76,7 +77,7 @@ def coverage(
     limit: Annotated[int, Option(min=1, max=MOST_ARTICLES, help="Maximum number of articles.")] = ARTICLES,
     json: JsonOption = False,
 ) -> None:
-    """List articles that tell the same event, grouped by origin: copies, similar texts, and other words.
+    """List articles that tell the same event, by origin: copies, similar texts, and texts in other words.
 
     Marks tell which articles are copies or similar. Other articles share rare words, names and numbers; the
     table shows the shared names, numbers and quotes. A high score of these articles is no proof: read them.
@@ -134,7 +135,7 @@ def _asked(ask: Callable[..., _Answer], given: str, *, inline: bool = False) -> 
 
 
 def _decoded(found: bytes, name: str) -> str:
-    # A limit in bytes may cut the last character.
+    # A file of `MOST_BYTES` or more is cut, perhaps within its last character.
     try:
         text = found.decode("utf-8-sig", "replace" if len(found) == MOST_BYTES else "strict")
     except UnicodeDecodeError:

@@ -20,7 +20,7 @@ from dedup.cli.shared import JsonOption, corpus, counted
 if TYPE_CHECKING:
     from dedup.extras.coverage import outlets as stating
 else:
-    stating = Later("dedup.extras.coverage.outlets")  # Help must not wait for the database's modules
+    stating = Later("dedup.extras.coverage.outlets")  # Imported later: help must not wait for the database
 
 outlets_app = typer.Typer(invoke_without_command=True)
 
@@ -74,8 +74,8 @@ def outlets_set(
 ) -> None:
     """State the owner of an outlet, or that the outlet is an agency or only another name of an outlet.
 
-    Statements that you do not give stay; an empty text removes one. An alias has family and agency of its
-    outlet, and there is no alias of an alias.
+    Statements that you do not give stay; an empty text removes a statement. An alias has family and agency of
+    its outlet, and there is no alias of an alias.
 
         dedup outlets set startribune.com --family "Glen Taylor"
 
@@ -94,7 +94,7 @@ def outlets_set(
 
 @outlets_app.command("unset")
 def outlets_unset(name: NameArgument) -> None:
-    """Remove all statements about an outlet, which then stands for itself."""
+    """Remove all statements about an outlet: family, agency and alias."""
     with corpus() as dd:
         dd.outlets.remove(name)
     output.say(f"{name}: nothing is stated any more")
@@ -104,8 +104,9 @@ def outlets_unset(name: NameArgument) -> None:
 def outlets_propose(to: OutputFile = None, raw: RawOption = False) -> None:
     """Propose aliases and families from the names of outlets, as CSV to review and import.
 
-    Names that differ in decoration are proposed as aliases (`www.`, `feeds.`, "RSS …", "… - Opinion"),
-    subdomains of one domain as a family. A proposal is a guess: delete wrong lines first.
+    Names that differ only in additions (`www.`, `feeds.`, "RSS …", "… - Opinion") are proposed as aliases.
+    Subdomains of one domain are proposed as a family. A proposal is a guess: delete wrong lines before the
+    import.
 
         dedup outlets propose -o outlets.csv
 

@@ -17,7 +17,7 @@ from dedup.base.numbers import ranges, runs
 from dedup.extras.judging.sampling import mixed
 from dedup.text.hashing import Hashes
 
-# Characters of the shortest stretch that is tested: two texts of one language surely share a shorter one.
+# Characters of the shortest stretch that is tested: two texts of one language surely share shorter stretches.
 SURELY_SHARED = 8
 
 # Characters per gram, a power of two: about six words. With 16, idioms made 20 times as many candidates.
@@ -58,7 +58,7 @@ def longest_common_substring(a: str, b: str) -> CommonRun:
         return CommonRun(len(a), 0, start)
     if len(b) < len(a) and (start := a.find(b)) >= 0:
         return CommonRun(len(b), start, 0)
-    # Colliding hashes can only make the run too long. If its characters differ, try hashes of another seed.
+    # Colliding hashes can only make the run too long. If the two runs differ, try hashes of another seed.
     for seed in count():
         length, i, j = found = _longest(a, b, seed)
         if a[i : i + length] == b[j : j + length]:
@@ -82,7 +82,7 @@ def _longest(a: str, b: str, seed: int) -> CommonRun:
     for level in range(len(levels) - 1, -1, -1):
         fitting = [at[at + length < len(step)] for at, step in zip(places, levels[level], strict=True)]
         longer_hashes = [
-            mixed(hashed[: len(at)], step[at + length])  # only the last places can be missing in `at`
+            mixed(hashed[: len(at)], step[at + length])  # `at` lacks at most the last places
             for hashed, at, step in zip(hashes, fitting, levels[level], strict=True)
         ]
         common = _common(longer_hashes[0], longer_hashes[1])
@@ -115,14 +115,15 @@ def fingerprints(text: str) -> Hashes:
     In every `WINDOW` consecutive 32-grams the smallest hash is selected; if several are smallest, the last
     (Schleimer, Wilkerson, Aiken, "Winnowing", SIGMOD 2003). The choice depends on the window alone, so two
     texts select the same grams in a common run. A common run of n 32-grams contains n // WINDOW windows that
-    do not overlap. Each selects another gram, so the texts share at least n // WINDOW fingerprints.
+    do not overlap. Each of them selects a different gram, so the texts share at least n // WINDOW
+    fingerprints.
     """
     if len(text) < SHORTEST_RUN:
         return np.empty(0, np.uint64)
     hashes, width = letters(text), 1
     while width < GRAM:
         hashes, width = doubled(hashes, width), 2 * width
-    windows = sliding_window_view(hashes, WINDOW)[:, ::-1]  # reversed: so argmin takes the last of equals
+    windows = sliding_window_view(hashes, WINDOW)[:, ::-1]  # reversed, so argmin takes the last of equals
     places = np.unique(np.arange(len(windows)) + WINDOW - 1 - windows.argmin(axis=1))
     selected = np.sort(hashes[places])
     # Each repetition of a hash becomes a different item, so that repetitions count as shared items, too.

@@ -33,7 +33,7 @@ To judge pairs of your own corpus: `dedup judge pairs`.
 
 @lab.callback()
 def needs_extra() -> None:
-    # This runs before every command of the group, because the packages of these commands are an extra.
+    # Typer calls this before each command of the group, because all of them need packages of an extra.
     shared.needs("the lab", "lab", LAB_PACKAGES)
 
 

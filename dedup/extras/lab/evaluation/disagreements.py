@@ -60,7 +60,7 @@ def disagreements(
     ]
     kinds = about_others if product is None else about_product
     kinds.append(("the methods are divided", split, grades == UNCLEAR))
-    # No article is shown twice, so that a reader sees different causes.
+    # Show no article twice, so that the examples have different causes.
     shown: set[int] = set()
     for kind, order, wanted in kinds:
         left = SHOWN_PER_KIND

@@ -47,7 +47,7 @@ def printed(dice: Dice, draft: Draft, writer: Writer) -> str:
 
 
 def trimmed(dice: Dice, body: Paragraphs) -> Paragraphs:
-    """Cut sentences at the end, at most a third of all words; nothing if the last sentence has more words."""
+    """Cut sentences at the end with at most a third of all words; none if the last one alone has more."""
     sentences = [(i, sentence) for i, paragraph in enumerate(body) for sentence in paragraph]
     most = int(MOST_TRIMMED * sum(_length(sentence) for _, sentence in sentences))
     room = dice.between(min(_length(sentences[-1][1]), most), most)
@@ -107,7 +107,7 @@ class Paper:
 
     @classmethod
     def number(cls, seed: int, number: int) -> Paper:
-        """Return a paper by its number. It puts 0 to 2 lines above every article, and 0 to 4 below."""
+        """Return a paper by its number. A paper puts 0 to 2 lines above every article, and 0 to 4 below."""
         dice = Dice(f"paper/{seed}/{number}")
         city = place(dice)
         name = f"The {city} {dice.pick(PAPER['names'])} {number}"

@@ -5,7 +5,8 @@
 - An excerpt holds 10 to 90 % of the words of an article in one piece, from the top or from the middle.
   Editors cut up to a third, so an excerpt of at least 70 % is a duplicate.
 - A version of a live blog has more posts on top than the version before. Neighbouring versions overlap
-  strongly, the first and the last hardly. So a method that links neighbours makes stories of unlike texts.
+  strongly, the first and the last hardly at all. So a method that links neighbours makes stories of unlike
+  texts.
 
 All other pairs of these articles are "similar", and are not counted.
 """
@@ -28,7 +29,7 @@ DIGEST_FOOT = "That is all for now. If a friend sent you this briefing, you can 
 SHARES = tuple(range(10, 100, 10))  # percent of the words that are left in an excerpt
 EXCERPT_SAME_FROM = 70  # an excerpt with at least this percentage of the words is a duplicate
 PLACES = ("top", "middle")
-LENGTHS = (350, 700)  # minimum and maximum words of an original; 10 % of it must still be an article
+LENGTHS = (350, 700)  # minimum and maximum words of an original; 10 % of its words are an article, too
 
 BLOG_SAME_FROM = 0.8  # minimum Jaccard (of 5-word shingles) of two versions that are duplicates
 FIRST_POSTS = 5  # number of posts in the first version; each later version has 1 to 3 more

@@ -29,7 +29,7 @@ class Product(Method):
     source = "this project"
     finds = "articles that share a sentence, a bucket or all words"
 
-    threshold: float = Settings().duplicate_signature_jaccard  # replaces the setting with the same name
+    threshold: float = Settings().duplicate_signature_jaccard  # replaces this setting
     floor: float = 0.1
     settings: Settings = field(default_factory=Settings)
     models: Mapping[str, PunktModel] = field(default_factory=dict)  # language -> model trained for the corpus

@@ -1,4 +1,7 @@
-"""Make sentences of the report from its figures: the summary, and pairs that the plain cut-off loses."""
+"""Write sentences of the report from its figures: the summary, and the losses of the plain cut-off.
+
+The plain cut-off ignores a sentence that more than a fixed number of articles contain.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from dedup.extras.lab.report.figures import FigureEntry, amount, percent, share
 
 CUT_OFF = "sentences"  # the method with the plain cut-off for common sentences
 CLOSE = (
-    0.01  # methods with a smaller difference of tuned F1 are level: another corpus may reverse their order
+    0.01  # a smaller difference of tuned F1 does not count: another corpus may reverse the order of methods
 )
 LOSS = 0.02  # `losses` reports the bands of story sizes in which more recall than this is lost
 

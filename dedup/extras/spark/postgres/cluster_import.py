@@ -39,7 +39,7 @@ def add(cursor: Cursor, table: str, rows: Iterable[Sequence[object]]) -> None:
 
 
 def add_fingerprints(cursor: Cursor, first: int, made: Fingerprints) -> None:
-    """Add fingerprints to the temporary table for them. Their places count up from `first`."""
+    """Add fingerprints to their temporary table. The places of the fingerprints count up from `first`."""
     places = bigints(range(first, first + len(made)))
     into = f"COPY pg_temp.import_fingerprint ({COLUMNS}) FROM STDIN (FORMAT BINARY)"
     with cursor.copy(into.encode()) as copy:
@@ -232,11 +232,11 @@ def write(
     cursor.execute(_sql("write_flags"))
     common_sentences.apply(cursor, checked.changes, (), dict(examples))
     common_sentences.finish(cursor, checked.counts, checked.taken, settings, everything=True)
-    # The result's fingerprints are in use by now. A stopped engine left the fingerprints that are not in use.
+    # The result's fingerprints are in use by now. Delete the other waiting ones, which a stopped engine left.
     _execute(cursor, "forget_waiting", "note_unread")
     memory_engine.note_settled_through(cursor, one_row(cursor, _sql("last_settled"))[0])
-    # When people changed articles, triggers removed pairs and made marks stale. Do so again, because the
-    # statements above may have undone it.
+    # When people changed articles, triggers removed pairs and made marks stale. Repeat this, because the
+    # statements above may have undone the work of the triggers.
     if len(left):
         articles.remove_pairs(cursor, rewritten)
         articles.withdraw(cursor, left)
