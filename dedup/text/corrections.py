@@ -20,7 +20,7 @@ HEAD = 400  # Characters at the beginning that are searched; names and a datelin
 TAIL = 700  # Characters at the end that are searched; with 1,500, one more note in 9,275 articles is found
 MIN_PHRASE, MAX_PHRASE = 5, 80  # Characters of a phrase; the table correction_phrase has these limits
 
-_KEY = 3  # Number of first characters by which phrases are looked up
+_KEY = MIN_PHRASE  # Number of first characters by which phrases are looked up
 _BEFORE = ".!?:\u2026\"\u201c\u201d\u2018\u2019'\xab\xbb)]([*\u2022\xb7|\u2013\u2014\n_-"
 # Between a phrase with a colon and its note: a colon, a dash, the end of a bracket, or a date and a colon, as
 # in "Correction, Dec. 4:". Each repetition has a limit, so that matching takes linear time.
@@ -46,7 +46,7 @@ class CorrectionReader:
     def __init__(self, phrases: Iterable[str]) -> None:
         self._phrases: dict[str, list[str]] = {}
         for phrase in sorted(phrases, key=lambda phrase: (-len(phrase), phrase)):  # longest first
-            self._phrases.setdefault(phrase.casefold()[:_KEY], []).append(phrase)
+            self._phrases.setdefault(_key(phrase.casefold()), []).append(phrase)
         self._patterns = {
             key: re.compile("|".join(f"({_pattern(one)})" for one in listed))
             for key, listed in self._phrases.items()
@@ -54,7 +54,7 @@ class CorrectionReader:
         # Group keys by first letter, at which most words are already ruled out: a quarter fewer instructions.
         ends: dict[str, list[str]] = {}
         for key in self._phrases:
-            ends.setdefault(key[0], []).append(re.escape(key[1:]).replace("\\ ", r"\s"))
+            ends.setdefault(key[0], []).append(re.escape(key[1:]).replace("\\ ", r"\s{1,3}"))
         keys = "|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in ends.items()) or "(?!)"
         self._begins = re.compile(rf"[{re.escape(_BEFORE)}]\s{{0,9}}(?={keys})")
 
@@ -86,9 +86,13 @@ class CorrectionReader:
 
     def _at(self, part: str, start: int) -> str | None:
         """Return the longest phrase that begins at a position of `part`, which is in lower case."""
-        key = "".join(" " if one.isspace() else one for one in part[start : start + _KEY])
+        key = _key(part[start : start + 2 * _KEY])
         found = self._patterns[key].match(part, start) if key in self._patterns else None
         return self._phrases[key][found.lastindex - 1] if found and found.lastindex else None
+
+
+def _key(text: str) -> str:
+    return " ".join(text.split())[:_KEY]
 
 
 def _pattern(phrase: str) -> str:

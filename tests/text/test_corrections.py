@@ -45,6 +45,7 @@ def test_a_headline_begins_with_a_phrase_and_a_colon(headline: str, phrase: str 
         "*Correction: the ferry left at nine.",
         "Editor's note: An earlier version of this article said nine.",
         "An\u00a0earlier version\nof this article said nine.",
+        "An   earlier\n\nversion of this article said nine.",
         "The pier (corrects from jetty) was closed.",
         "--Corrects the item of Monday.",
         "(CORRIGE le nom)",
