@@ -74,7 +74,7 @@ class Stdin:
 
 
 class Folder:
-    """A folder: writes a file, reads the file, and returns articles and rejects apart."""
+    """A folder for files. Its methods write and read a file, and return articles and rejects separately."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
