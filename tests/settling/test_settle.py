@@ -195,7 +195,7 @@ def test_of_similar_pairs_of_one_score_the_first_rule_by_name_is_the_reason(
     assert row == ("pinned",)
 
 
-def test_what_can_no_longer_be_read_gives_up_its_place_and_gets_it_back(database: Database) -> None:
+def test_an_original_over_the_length_limit_fails_until_the_limit_is_raised(database: Database) -> None:
     body = article("a", window(0, 6)).text
     load(
         database, Article("a", body + " " * 1_000, published_at=at(0)), Article("b", body, published_at=at(1))
