@@ -172,7 +172,7 @@ def test_any_history_of_base_tables_ends_with_the_articles_of_a_fresh_corpus(
     def check(steps: list[tuple[str, int, int]]) -> None:
         owner.execute("TRUNCATE groups, feeds, entries, topics")
         fill(owner)
-        settle(database)  # TRUNCATE makes the backfill compare all rows, which would hide missing notes
+        settle(database)  # after TRUNCATE a backfill compares all rows, which would hide missing notes
         for step in steps:
             run(database, owner, step)
         assert_followed(database, owner, *READ)

@@ -100,7 +100,7 @@ class Table:
         return f"{self.schema}.{self.now}"
 
     def options(self, known: Mapping[str, str]) -> dict[str, Any]:
-        """Return arguments of `remap`: all names that cannot be guessed from the known columns."""
+        """Return arguments of `remap`: all names that `remap` cannot guess from the known columns."""
         given: dict[str, Any] = {}
         if self.another and self.place != self.mapped_place:
             given["table"] = self.place
