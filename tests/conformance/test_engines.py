@@ -72,7 +72,8 @@ class OneAtATime:
 
 
 class AsyncHook:
-    """The asyncio hook takes several articles at once; half of the pins are stored before, half after it."""
+    """The asyncio hook takes several articles at once; half of the pins are stored before, half
+    afterwards."""
 
     name = "async hook"
 
