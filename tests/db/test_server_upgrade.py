@@ -70,7 +70,7 @@ def answers(url: str) -> list[object]:
 
 @pytest.fixture(scope="module")
 def old() -> Iterator[Old]:
-    """Make data as a dedup with PostgreSQL 16 made it, without the built-in locales of version 17."""
+    """Make data as a dedup with PostgreSQL 16 did: without the built-in locales of version 17."""
     home = new_folder()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(postgres, "MAJOR", OLD)
