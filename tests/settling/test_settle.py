@@ -95,7 +95,7 @@ def test_an_article_keeps_its_best_pair_with_earlier_ones_and_its_best_of_all(da
     found = similar_pairs(database)
     assert 11 <= len(found) < 24
     assert all(sum(later == f"a{i}" for later, _ in found) >= 1 for i in range(1, 12))
-    # `near` is later than a0, but it is a0's best match of all: the pair is kept.
+    # `near` is later than a0, but is a0's best match, so the pair is kept.
     near = [*window(0, 4), code(100), code(900), code(901), code(902)]
     load(database, article("near", near, 99))
     run(database)
