@@ -1,13 +1,11 @@
 """Shared fixtures: a Postgres server, an empty corpus per test, and Hypothesis profiles.
 
 DEDUP_TEST_DATABASE_URL names the server (PostgreSQL 14 or newer; its user may create databases). Without it,
-an
-embedded server starts in a folder for the tests. `corpora.py` makes tiny corpora and the oracle's answers to
-them.
+an embedded server starts in a folder for the tests. `corpora.py` makes tiny corpora and the oracle's answers
+to them.
 
 With DEDUP_TEST_SCHEMA=wires, corpora are in the schema `wires`, and statements of tests that name `dedup.`
-are sent
-with that name.
+are sent with that name.
 """
 
 from __future__ import annotations
@@ -66,7 +64,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 @pytest.hookimpl(tryfirst=True)  # runs before pytest leaves out tests by their markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave most cases of tests with `one_in` to the torture tests; mark long tests that are not due."""
+    """Mark most cases of `one_in` tests as torture tests, and long tests that are not due as unchanged; skip
+    tests of missing extras."""
     cases: Counter[str] = Counter()
     for item in items:
         if (about := item.get_closest_marker("long")) and not long.is_due(about.args, item.path):
@@ -86,7 +85,7 @@ def is_there(extra: str) -> bool:
 
 
 class Told(Protocol):
-    """A function that takes the report of a long test."""
+    """A function that takes the report of a `torture` test."""
 
     def __call__(self, promises: str, trials: str, faults: str) -> None: ...
 
@@ -217,12 +216,11 @@ def database(corpus_url: str) -> Iterator[Database]:
 
 
 def empty(database: Database) -> None:
-    """Remove everything from a corpus, in 10 ms: deleting from small tables is quicker than TRUNCATE."""
+    """Remove everything from a corpus, in 10 ms: for small tables, DELETE is quicker than TRUNCATE."""
     with database.transaction(settling=True) as cursor:
         cursor.execute("SET LOCAL synchronous_commit = off")
-        cursor.execute(
-            "SET LOCAL lock_timeout = '5min'"
-        )  # the server may still vacuum tables of the last test
+        # The server may still vacuum the tables after the last test, and hold a lock.
+        cursor.execute("SET LOCAL lock_timeout = '5min'")
         cursor.execute("TRUNCATE dedup.article, dedup.fingerprint, dedup.match, dedup.fingerprint_bulk")
         for table in SMALL:
             cursor.execute(f"DELETE FROM dedup.{table}".encode())

@@ -1,10 +1,8 @@
 """Tiny corpora for tests: made-up texts of known similarity, and the oracle's answer to them.
 
 A text is a list of sentence codes. Sentences are numbered; a code is a number with a variant. A variant
-changes one
-word: the sentence is another one when sentences are compared, but keeps nearly all its shingles when
-signatures are
-compared. `answer` reads the content of a database; `expected` computes the right content with the brute-force
+changes one word: it is another sentence when sentences are compared, but keeps three or four of its five
+shingles. `answer` reads the content of a database; `expected` computes the right content with the brute-force
 oracle.
 """
 
@@ -60,7 +58,7 @@ def code(number: int, variant: int = 0) -> Code:
 
 @lru_cache(maxsize=100_000)
 def sentence(given: Code) -> str:
-    """Return the words of a sentence, which has five shingles; a variant changes one of them."""
+    """Return the words of a sentence, which has five shingles; a variant changes one or two of them."""
     number, variant = divmod(given, VARIANTS)
     rng = random.Random(number)
 
@@ -354,7 +352,7 @@ def assert_best_match(database: AnyDatabase) -> None:
 def assert_consistent(database: AnyDatabase) -> None:
     """Check a settled corpus: marks and pairs equal the oracle's for the stored common sentences.
 
-    Nothing is checked while a new horizon still divides the articles.
+    Nothing is checked until a backfill has divided the articles by a new horizon.
     """
     if not divided(database):
         return
@@ -366,7 +364,8 @@ def assert_consistent(database: AnyDatabase) -> None:
 
 
 def divided(database: AnyDatabase) -> bool:
-    """Return whether the articles were divided by the present horizon and the present time settings."""
+    """Return whether a backfill has divided the articles by the present horizon and the present time
+    settings."""
     with database.transaction() as cursor:
         state = window_of.load(cursor)
         return state.divided == window_of.division(state.horizon, rulebooks.load_settings(cursor))

@@ -1,10 +1,9 @@
 """Long tests: the default suite skips them unless their subject changed; `scripts/test --all` runs all.
 
 A test marked `long("dedup/text")` depends on the files of that folder, on its own file, and on the shared
-files of the
-tests: fixtures, helpers and expected answers. `long.json` has digests of all these files from the last run of
-all
-tests. If a digest differs, the default suite runs the test. `python -m tests.long` records the digests.
+files of the tests: fixtures, helpers and expected answers. `long.json` has digests of all these files from
+the last run of all tests. If a digest differs, the default suite runs the test. `python -m tests.long`
+records the digests.
 """
 
 from __future__ import annotations

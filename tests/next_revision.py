@@ -1,4 +1,4 @@
-"""A program with one more migration, to test upgrades while there is only one migration."""
+"""A program with one more migration, to test upgrades."""
 
 from __future__ import annotations
 

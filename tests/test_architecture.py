@@ -1,4 +1,4 @@
-"""The laws of the architecture: a core without a database, one place that prints, readable modules."""
+"""The laws of the architecture: texts and rules need no database, one place prints, modules are readable."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ def test_the_package_was_found() -> None:
 
 
 @each("name", [str(path.relative_to(PACKAGE)) for path in CORE])
-def test_the_core_names_no_database(name: str) -> None:
+def test_texts_and_rules_import_no_database(name: str) -> None:
     forbidden = [module for module in imported(tree(name)) if is_within(module, DATABASE + OUTER)]
     assert forbidden == []
 
 
-def test_importing_the_core_loads_no_database() -> None:
+def test_importing_texts_and_rules_loads_no_database() -> None:
     core = [dotted(str(path.relative_to(PACKAGE))) for path in CORE]
     code = f"import importlib\nfor name in {core!r}: importlib.import_module(name)"
     loaded = loaded_by(code)
@@ -106,7 +106,7 @@ def test_the_file_readers_know_no_database(name: str) -> None:
     assert [module for module in imported(tree(name)) if is_within(module, DATABASE + outer)] == []
 
 
-def test_the_core_does_not_know_what_is_built_on_it() -> None:
+def test_texts_do_not_import_rules() -> None:
     # `text` must not import `rules`: a fingerprint does not depend on pairs.
     for path in CORE:
         if path.parent.name == "text":

@@ -62,7 +62,7 @@ def test_every_option_in_a_message_about_files_or_tables_becomes_an_argument() -
             told |= {*OPTION.findall(COMMAND.sub("", file.read_text("utf-8")))}
     assert len(told) > 20
     arguments = {in_python(option).strip("`").partition("=")[0].partition("[")[0] for option in told}
-    assert arguments <= known | {"map"}  # with its value it becomes `fields={…}`
+    assert arguments <= known | {"map"}  # only `--map` with a value becomes `fields={…}`
 
 
 def test_the_command_line_and_the_library_name_the_way_out_in_their_own_words(

@@ -79,7 +79,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 @pytest.mark.long("dedup", "migrations")
-def test_one_after_the_other_the_verdicts_are_those_of_the_blocking_door(
+def test_submits_one_after_another_have_the_verdicts_of_deduplicator(
     database: Database, corpus_url: str
 ) -> None:
     given = [*ARTICLES, *ARTICLES[:5], Article("empty", "\0 \n"), article("long", far(40, 400), 90)]
@@ -287,9 +287,7 @@ def test_the_event_loop_goes_on_while_someone_holds_the_settle_lock(
     assert_right_after_a_backfill(database)
 
 
-def test_who_does_not_get_the_settle_lock_in_time_is_told_pending(
-    database: Database, corpus_url: str
-) -> None:
+def test_a_submit_without_the_settle_lock_in_time_is_pending(database: Database, corpus_url: str) -> None:
     async def work(dd: AsyncDeduplicator) -> Verdict:
         await dd.submit(ARTICLES[0])
         with settle_lock(corpus_url):
@@ -357,7 +355,7 @@ def test_what_a_cancelled_task_was_at_is_done_wholly(
     assert changed.source_id in answer(database).marks
 
 
-def test_what_waits_for_a_thread_when_it_is_cancelled_is_not_done(
+def test_a_submit_that_is_cancelled_before_it_has_a_thread_stores_nothing(
     database: Database, corpus_url: str
 ) -> None:
     async def work(dd: AsyncDeduplicator) -> None:
@@ -394,7 +392,7 @@ def test_a_submit_of_many_that_is_cancelled_cancels_those_in_hand(
 
 
 def test_the_server_goes_away_and_comes_back(database: Database, corpus_url: str) -> None:
-    """A submit notices that its session has ended before it sends an article, and takes another session."""
+    """After all sessions have ended, a submit succeeds at the first or the second attempt."""
 
     async def work(dd: AsyncDeduplicator) -> None:
         await dd.submit(ARTICLES[0])

@@ -121,7 +121,7 @@ def test_the_examples_work(server: Server, tmp_path: Path, monkeypatch: pytest.M
 
 
 def classes() -> Iterator[tuple[ast.ClassDef, list[str]]]:
-    """Yield the public classes and the classes of answers, without those of pages, each with the lines of
+    """Yield the public classes and the classes of answers outside the extra `browse`, each with the lines of
     its file."""
     package = Path(dedup.__file__).parent
     for file in package.rglob("*.py"):

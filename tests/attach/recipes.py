@@ -44,7 +44,7 @@ TABLES = (
 
 @dataclass
 class Trial:
-    """A person types a recipe word for word, while the program works.
+    """A trial of a recipe: a person types the recipe word for word, while a program such as Miniflux works.
 
     Attributes:
         fresh: the schema of the database before the first command.
@@ -172,7 +172,7 @@ def begin(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
 
 
 def page(story: int, look: str = "feed") -> str:
-    """Return a story as a feed has it; or as a web site has it, with other markup and one more sentence."""
+    """Return a story as a feed has it, or as a web site does: with other markup and one more sentence."""
     parts = [sentence(code(100 * story + i)) for i in range(6)]
     if look == "feed":
         return "".join(f"<p>{part}</p>\n" for part in parts)

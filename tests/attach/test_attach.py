@@ -36,7 +36,7 @@ pytestmark = pytest.mark.timeout(120)
 
 
 def outbox(database: Database) -> list[str | None]:
-    """Return the waiting notes; None for a note about the whole table."""
+    """Return the source_ids in the waiting notes; None stands for a note about the whole table."""
     with database.transaction() as cursor:
         found = cursor.execute("SELECT source_ids, amount FROM dedup.outbox ORDER BY id").fetchall()
     assert [row[1] for row in found] == [len(row[0] or [None]) for row in found]
@@ -165,8 +165,9 @@ class AttachProgress:
 
 
 @pytest.mark.long("dedup", "migrations")
-def test_progress_never_says_more_than_all(database: Database, owner: Owner) -> None:
-    """Attaching notes the whole table once; the first reading replaces this note by a note per row."""
+def test_progress_never_passes_its_total(database: Database, owner: Owner) -> None:
+    """Attaching writes one note about the whole table. The first reading replaces it by a note per row, so
+    the total grows."""
     news(owner)
     owner.execute("INSERT INTO news (id, body) SELECT n, 'words' FROM generate_series(1, 4000) n")
     attach(database)

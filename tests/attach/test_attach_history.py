@@ -111,7 +111,7 @@ def test_any_history_ends_with_the_marks_of_a_fresh_corpus(
 
 
 def test_what_two_sessions_do_at_once_is_all_noted(database: Database, owner: Owner) -> None:
-    """A note with a low number may become visible after a note with a higher number."""
+    """A slow transaction commits a note with a lower number than the notes that were read before."""
     news(owner)
     attach(database)
     settle(database)
@@ -153,7 +153,8 @@ def busy(
 
 
 def lively(server: Server, rows: list[tuple[Any, ...]], edits: int, seed: int, workers: int) -> None:
-    """Attach a table; while two programs settle, the owner edits, deletes, dates and adds rows."""
+    """Attach a table. While two programs settle, the owner adds, edits and deletes rows and changes their
+    dates."""
     rng = random.Random(seed)
     url = server.create(f"dedup_lively_{len(rows)}")
     Deduplicator.initialize(url)

@@ -1,4 +1,4 @@
-"""Base tables: outlets that a key names, and tables that an attached view reads."""
+"""Base tables: tables that name the outlets of an attached table, or that an attached view reads."""
 
 from __future__ import annotations
 
@@ -143,8 +143,8 @@ EACH = [step for place, change in enumerate(CHANGES) for step in ((change, 1 + p
 
 
 def run(database: Database, owner: Owner, step: tuple[str, int, int]) -> None:
-    """Take a step of a history: run a statement, or settle and check the articles. A statement whose numbers
-    are both 5 is rolled back."""
+    """Take a step of a history: run a statement with two numbers, or settle and check the articles. If both
+    numbers are 5, the statement is rolled back."""
     if step == SETTLE:
         settle(database)
         assert stored(owner) == read(owner, *READ)
@@ -172,7 +172,7 @@ def test_any_history_of_base_tables_ends_with_the_articles_of_a_fresh_corpus(
     def check(steps: list[tuple[str, int, int]]) -> None:
         owner.execute("TRUNCATE groups, feeds, entries, topics")
         fill(owner)
-        settle(database)  # TRUNCATE makes the backfill compare all rows, which would hide missing notes
+        settle(database)  # after TRUNCATE a backfill compares all rows, which would hide missing notes
         for step in steps:
             run(database, owner, step)
         assert_followed(database, owner, *READ)

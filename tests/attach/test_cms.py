@@ -389,7 +389,7 @@ def test_how_a_view_is_followed_can_be_changed(database: Database, owner: Owner)
 
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("seed", range(3))
-def test_killed_looks_lose_no_change_of_a_view(database: Database, owner: Owner, seed: int) -> None:
+def test_stopped_comparisons_lose_no_change_of_a_view(database: Database, owner: Owner, seed: int) -> None:
     """Stop a comparison after any page. The next one looks for changes since the last completed
     comparison."""
     rng = random.Random(seed)

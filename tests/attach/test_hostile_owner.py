@@ -2,7 +2,7 @@
 
 The payload notes the role that runs it, tries to become superuser, and tries to copy others' data. Functions
 of views, triggers, casts, operators, index expressions, row security and so on call the payload while
-other roles settle. It must run only as the owner, and only in sessions of the owner.
+other roles settle. The payload must run only as the owner, and only in sessions of the owner.
 """
 
 from __future__ import annotations
@@ -133,8 +133,8 @@ def corpora(server: Server) -> Iterator[str]:
 
 @contextmanager
 def corpus(server: Server, template: str, kind: str) -> Iterator[tuple[Database, psycopg.Connection[Any]]]:
-    """Yield a corpus with an article of another newsroom and an attached table of a hostile owner; and a
-    connection of the owner."""
+    """Yield a corpus and a connection of the hostile owner. The corpus has an article of another newsroom and
+    the attached table of the owner."""
     with copied(server, template, "dedup_hostile") as database:
         try:
             with psycopg.connect(database.url, autocommit=True) as root:

@@ -1,6 +1,6 @@
-"""Rows that a comparison no longer finds: articles of rows that are only hidden stay.
+"""Rows that a comparison no longer finds: the articles of hidden rows stay.
 
-Most articles of a table are deleted only if a person says so.
+If most rows are gone, their articles are deleted only after a person has allowed it.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def test_what_an_owner_deletes_before_the_triggers_is_followed(
     with owner.transaction():
         owner.execute(statement.encode())
         fill(owner, loaded, 100)
-    # Disabling the triggers makes the backfill compare the whole table, too.
+    # Disable the triggers for a moment: now the backfill compares the whole table.
     unnoted(owner, "SELECT")
     assert settle(database).problems == []
     assert len(right(database).marks) == loaded
@@ -249,7 +249,7 @@ def test_allowed_deletes_are_followed_beside_a_note_of_the_whole_table(
 @pytest.mark.long("dedup", "migrations")
 @given(present=st.integers(1, 50), gone=st.integers(0, 50), come=st.integers(0, 30), page=st.integers(1, 60))
 @hypothesis_settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_comparison_follows_the_loss_of_a_few_or_of_less_than_half_and_no_other(
+def test_a_comparison_deletes_only_few_articles_or_at_most_half(
     database: Database, owner: Owner, present: int, gone: int, come: int, page: int
 ) -> None:
     gone = min(gone, present)

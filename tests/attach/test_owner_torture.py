@@ -68,14 +68,14 @@ TYPES = {
 
 @dataclass
 class Table:
-    """The present state of an owner's table. It is changed under the lock of the ALTER TABLE.
+    """The present state of an owner's table. A thread changes it while its ALTER TABLE holds the lock.
 
     Attributes:
         name: name of the attachment; schema, now: present schema and name.
         key: key column; columns: column of each field that the table has.
         mapped, mapped_key: the columns that dedup has mapped.
         another: whether a different table has replaced the attached table.
-        lost: fields, or "key", of mapped columns that were dropped.
+        lost: fields of mapped columns that were dropped; "key" for the key column.
         partitions: first key of each partition; None for a table without partitions.
     """
 
@@ -100,7 +100,7 @@ class Table:
         return f"{self.schema}.{self.now}"
 
     def options(self, known: Mapping[str, str]) -> dict[str, Any]:
-        """Return arguments of `remap`: all names that cannot be guessed from the known columns."""
+        """Return arguments of `remap`: all names that `remap` cannot guess from the known columns."""
         given: dict[str, Any] = {}
         if self.another and self.place != self.mapped_place:
             given["table"] = self.place
@@ -395,7 +395,8 @@ class Builder(Errand):
     def set_schema(self, table: Table) -> None:
         new = SCHEMA if table.schema == ELSEWHERE else ELSEWHERE
         with self.connection.transaction():
-            # An index moves with its table, and may meet an index of the same name that an old table left.
+            # Indexes move with the table. Rename an index if an older table left its name in the other
+            # schema.
             for (index,) in self.run(
                 "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
                 " WHERE i.indrelid = ANY (SELECT relid FROM pg_partition_tree(%s::regclass)"

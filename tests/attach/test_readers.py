@@ -85,12 +85,12 @@ def test_copies_in_several_outlets_are_no_reason_to_warn(database: Database, own
     again=st.booleans(),
 )
 @hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_readers_are_seen_where_most_texts_stand_once_for_several_of_them(
+def test_readers_are_recognised_if_several_readers_have_most_texts_once(
     users: int, entries: int, own: int, again: bool
 ) -> None:
-    """Check a table in which all users have the same `entries` texts, and `own` texts have one user each.
+    """Check a table in which every user has the same `entries` texts, and each of `own` texts has one user.
 
-    With `again`, the table has every row twice.
+    With `again`, every row is there twice.
     """
     found = [(str(i), "Wire", str(user)) for user in range(users) for i in range(entries)]
     found += [(f"own {i}", "Wire", str(i % users)) for i in range(own)]

@@ -154,7 +154,7 @@ def test_miniflux_shows_each_text_to_each_user_once(begin: Begin) -> None:
     trial.settle()
     trial.hide()
     assert (unread(ANN), unread(BOB)) == (hers, his)
-    # Of three entries, each later arrival has an earlier publication date.
+    # Three entries arrive; the later an entry arrives, the earlier is its publication date.
     hers.append(fetch(BLOG, "Bridge", page(7), 90))
     for minute in (80, 70):
         fetch(FORUM, f"Bridge, told at {minute}", page(7, "site"), minute)

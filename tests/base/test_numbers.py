@@ -1,4 +1,4 @@
-"""Functions on arrays of pairs, groups and runs, against a library of graphs and plain loops."""
+"""Functions on arrays of pairs, groups and runs, compared with a library of graphs and with plain loops."""
 
 from __future__ import annotations
 

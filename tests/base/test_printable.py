@@ -1,4 +1,5 @@
-"""Text of strangers made harmless: no program acts on it, and no value of JSON is changed."""
+"""Text of strangers is made harmless: no terminal or spreadsheet obeys it, and no value of JSON is
+changed."""
 
 from __future__ import annotations
 

@@ -201,5 +201,5 @@ def test_a_digest_does_not_depend_on_how_a_value_was_written() -> None:
 
 
 def test_the_default_language_is_left_to_the_model() -> None:
-    # The default language chooses the sentence parameters; the version changes only if these differ.
+    # The version of fingerprints depends on the sentence parameters, not on the language that chooses them.
     assert Settings(default_language="de").digest("fingerprint") == Settings().digest("fingerprint")

@@ -1,4 +1,4 @@
-"""`dedup backfill` beside another run, on a poor machine, and with stuck workers."""
+"""`dedup backfill` beside another run, with few open files, and with stuck workers."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ MONITORING = (["status", "--check"], ["metrics"])
 
 @pytest.fixture
 def home(dedup: Dedup, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of a server to be made, which `dedup` uses. Not tmp_path: pytest closes it to the server."""
+    """The folder in which commands make an embedded server. It is outside tmp_path, which pytest closes to
+    the server."""
     folder = Path(tempfile.mkdtemp(prefix="dedup-test-"))
     monkeypatch.delenv(URL_VARIABLE)
     monkeypatch.setenv("DEDUP_HOME", str(folder / "home"))
@@ -58,7 +59,7 @@ def test_with_data_a_monitor_starts_nothing_and_no_schema_is_made(dedup: Dedup, 
             assert "has no dedup schema; run `dedup --schema nosuch init`" in found.out + found.err
         assert schemas() == before
         assert dedup("status").code == dedup("metrics").code == 0
-        # A monitor may be of another version than the program that works.
+        # The monitor's dedup may be newer than the corpus.
         connection.execute("UPDATE dedup.alembic_version SET version_num = %s", [revision.revisions()[-2]])
         for command in MONITORING:
             found = dedup(*command)

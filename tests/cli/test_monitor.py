@@ -642,7 +642,7 @@ class Noting:
         return self.cursor.execute(query, values)
 
 
-def test_a_look_reads_no_table_as_a_whole(settled: Database) -> None:
+def test_monitoring_reads_no_large_table_as_a_whole(settled: Database) -> None:
     """Check the plans of the queries, which hold for any size. Only `dedup.run` and `dedup.worker`, which
     stay small, may be read as a whole."""
     with settled.transaction() as cursor:

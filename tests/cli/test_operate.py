@@ -203,7 +203,7 @@ def test_a_corpus_from_before_the_first_release_is_left_alone(own: Database, run
 
 
 @pytest.mark.long("dedup", "migrations")
-def test_the_commands_that_it_is_told_load_its_rows_into_a_new_schema(
+def test_the_commands_that_status_prints_load_an_old_corpus_into_a_new_schema(
     own: Database, run: Dedup, tmp_path: Path
 ) -> None:
     assert run("settings", "set", "duplicate_sentence_jaccard=0.8").code == 0

@@ -94,7 +94,7 @@ def test_the_page_shows_what_is_tested() -> None:
 def test_the_table_of_rights_names_every_command() -> None:
     page = PAGES[1]
     rows = dict(re.findall(r"^\| (owner|worker|scraper|analyst|counter|reader) \| (.*)$", page, re.MULTILINE))
-    # "What a reader may" is in the row of a worker, too.
+    # The row of a worker says "what a reader may", so it need not name a reader's commands.
     implied = {**IMPLIED, "worker": IMPLIED["worker"] | {"reader"}}
     missing = []
     for task, kinds in MAY.items():

@@ -15,7 +15,7 @@ from tests.cli.conftest import Dedup
 
 @pytest.fixture(autouse=True)
 def second(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove every corpus except the one in the schema `dedup`."""
+    """Remove the corpora in the schemas `wires` and `cables`, which an earlier test may have made."""
     monkeypatch.delenv(VARIABLE, raising=False)
     for name in ("wires", "cables"):
         with database.transaction() as cursor:
@@ -48,7 +48,7 @@ def test_every_command_works_on_the_corpus_of_the_option(dedup: Dedup, news: Pat
 
 
 @pytest.mark.long("dedup", "migrations")
-def test_the_variable_does_the_same_and_the_option_goes_before_it(
+def test_the_variable_names_a_schema_and_the_option_overrides_it(
     dedup: Dedup, news: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, "wires")

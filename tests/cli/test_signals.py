@@ -39,7 +39,7 @@ def _handlers() -> Iterator[None]:
 def run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str]]:
-    """Run a function as a command of dedup. Return its exit code and its output."""
+    """Return a function that runs work as a command of dedup, and returns the exit code and the output."""
 
     def run(work: Callable[[], None]) -> tuple[int, str]:
         app = typer.Typer(pretty_exceptions_enable=False)
@@ -162,8 +162,8 @@ def test_a_second_signal_at_any_line_of_the_first_ones_handler_disturbs_nothing(
     ever."""
 
     def at(line: int) -> int:
-        """Send the second signal when the handler of the first has run so many lines; 0 sends none. Return
-        how many lines ran until then."""
+        """Send the second signal when the handler of the first has run `line` lines; with 0, send none.
+        Return the number of lines that ran."""
         lines = 0
 
         def traced(_frame: FrameType, event: str, _argument: object) -> Any:

@@ -50,7 +50,8 @@ def chains() -> Corpus:
 
 
 def ties() -> Corpus:
-    """Make copies of one moment, ordered only by the bytes of their names, and equally similar originals."""
+    """Make copies with the same time, ordered only by the bytes of their names. Other articles match two
+    originals equally well."""
     names = ["é", "z", "Z", "a", "10", "9", "ß", "B"]
     copies = [made(name, window(0, 6)) for name in names]
     between = made("m", [*window(0, 4), *window(40, 4, ring=100)], 5)
@@ -83,8 +84,8 @@ def boilerplate() -> Corpus:
 
 
 def twice() -> Corpus:
-    """Make two bylines: one in ten stories of two papers each, which is not common; and one in eleven such
-    stories, which is common."""
+    """Make two bylines in stories of two papers each. The byline of ten stories is not common; the byline of
+    eleven stories is."""
     found = []
     for stories, byline in ((10, 9_600), (11, 9_700)):
         for i in range(stories):
@@ -117,7 +118,8 @@ def families() -> Corpus:
 def briefs() -> Corpus:
     """Make short texts with and without titles, and a text that equals a title and a text together.
 
-    The title is part of the content, but this text has other content than the two.
+    The title is part of the content. Still, a title with a text has other content than a text of the same
+    words.
     """
     found, minute = [], 0
     for body in ("Comment now.", "Rain later in the west, then a dry night.", "Comment  NOW"):
@@ -141,7 +143,8 @@ def border_of_short() -> Corpus:
 
 
 def without_shingles() -> Corpus:
-    """Make texts in which no word starts a shingle: only equal contents relate them, not their sentences."""
+    """Make texts without shingles, which only equal contents relate; and one text with two ordinary
+    sentences."""
     plain = [code(PLAIN + i) for i in range(14)]
     bodies = [plain, plain, plain[::-1], [*plain, code(PLAIN + 20)], plain[:13], [*plain, code(1), code(2)]]
     return Corpus([made(f"plain {i}", codes, i) for i, codes in enumerate(bodies)])

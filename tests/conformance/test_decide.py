@@ -1,7 +1,7 @@
 """The memory engine's decisions on the corpora of all engines, without a database.
 
 These tests are cheap, so they decide each corpus in steps of several sizes, as it is and with many more pins.
-`tests.rules.test_decide.py` does the same with corpora that Hypothesis makes.
+`tests/rules/test_decide.py` does the same with corpora that Hypothesis makes.
 """
 
 from __future__ import annotations

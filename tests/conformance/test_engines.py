@@ -1,8 +1,7 @@
 """Conformance: every engine gives the same marks, pairs and common sentences for the same corpora.
 
 See docs/semantics.md, section 8. The reference is the oracle, which reads the corpus itself: it needs no
-database
-and no order of arrival. A new engine needs one small class in this file.
+database and no order of arrival. A new engine needs one small class in this file.
 """
 
 from __future__ import annotations
@@ -73,7 +72,8 @@ class OneAtATime:
 
 
 class AsyncHook:
-    """The asyncio hook takes several articles at once; half of the pins are stored before, half after it."""
+    """The asyncio hook takes several articles at once; half of the pins are stored before, half
+    afterwards."""
 
     name = "async hook"
 
@@ -122,7 +122,7 @@ class InMemory:
 
     Args:
         memory: bytes that the backfill may take; with few, keys are sorted in slices.
-        at_once: comparisons in one step; by default a whole corpus of tests is one step.
+        at_once: comparisons in one step; the default covers any corpus of these tests.
     """
 
     def __init__(self, name: str, *, memory: int = 1 << 30, at_once: int = COMPARED_AT_ONCE) -> None:
@@ -171,7 +171,7 @@ ENGINES: list[Engine] = [
 
 @cache
 def reference(name: str, horizon: datetime | None = None, *, prints: bool = False) -> Answer:
-    """Return the oracle's answer for the articles of a corpus that are not before its horizon."""
+    """Return the oracle's answer for the articles of a corpus that are not before the horizon."""
     corpus = with_prints(name) if prints else CORPORA[name]()
     settings = Settings().with_values(corpus.settings)
     found = Answer()
@@ -204,7 +204,7 @@ def reference(name: str, horizon: datetime | None = None, *, prints: bool = Fals
 
 
 def with_prints(name: str) -> Corpus:
-    """Return a corpus with prints for all articles that have enough letters."""
+    """Return a corpus with `damaged_print=on`: all articles with enough letters have prints."""
     corpus = CORPORA[name]()
     return replace(corpus, settings=corpus.settings | {"damaged_print": "on"})
 
@@ -219,7 +219,7 @@ def pin(database: Database, corpus: Corpus, which: slice = slice(None)) -> None:
 
 
 MORE_OF_THE_SAME = ("one at a time, order 2", "one at a time, order 3", "batches of 3")
-"""Engines that run with the torture tests only, because other engines take the same way."""
+"""Engines that run with the torture tests only, because other engines run the same code."""
 
 
 @pytest.mark.long("dedup", "migrations")

@@ -1,10 +1,8 @@
 """Corpora as earlier versions of dedup made them, revision by revision.
 
 Revisions 0017 to 0019 were edited after they had landed, so each of these numbers names several schemas;
-`LANDED`
-has all of them. A file of `landed/` is named after the last commit that had the file so. A `.diff` turns a
-file of
-`migrations/sql`, which is frozen (`test_frozen.py`), into its old text.
+`LANDED` has all of them. A file of `landed/` is named after the last commit in which the file had this text.
+A `.diff` turns a file of `migrations/sql`, which is frozen (`test_frozen.py`), into its old text.
 """
 
 from __future__ import annotations

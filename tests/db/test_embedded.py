@@ -194,7 +194,7 @@ def test_crashed_backend_leaves_no_text_in_the_log(copied: Path) -> None:
     url = embedded.start(copied)
     db = psycopg.connect(url, autocommit=True)
     for statement in (
-        # The DETAIL of a duplicate key would hold the row, if the text were the key.
+        # The DETAIL of this error holds only the key.
         f"INSERT INTO kept VALUES (1, '{TEXT}')",
         f"INSERT INTO kept VALUES (NULL, '{TEXT}')",  # the DETAIL of the error holds the row
         f"SELECT '{TEXT}'::int",  # the message of the error holds the text

@@ -75,7 +75,8 @@ URLS = [  # a socket in a missing folder is refused at once, without a look-up o
     "host=/nowhere dbname='postgresql://me:{quoted}@h/d'",
     "host=/nowhere dbname='host=h password={escaped}'",
 ]
-# Passwords: pieces that are in no message by chance, joined by characters that have a meaning in an address.
+# Passwords: pieces such as `zq0x`, which no message has by chance, joined by characters with a meaning in an
+# address.
 PASSWORDS = st.lists(
     st.sampled_from([*"@/:?#&=% '\"\\+,;[]<>$\n", "@h/", "&host=", " host=", "?host=", "://", "%40", "é"]),
     min_size=1,

@@ -1,4 +1,5 @@
-"""Readers of changes on a physical standby, and after it took over without the last transactions."""
+"""Readers of changes on a physical standby, before and after the standby takes over without the primary's
+last transaction."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ def url(home: Path, name: str) -> str:
 
 
 @pytest.mark.long("dedup/db", "dedup/store/changes.py", "migrations/sql/journal.sql")
-def test_a_standby_that_takes_over_refuses_who_was_told_what_is_lost(home: Path, control: Control) -> None:
+def test_a_promoted_standby_refuses_readers_of_lost_changes(home: Path, control: Control) -> None:
     def start(name: str) -> None:
         options = f"-c listen_addresses= -c fsync=off -p {PORTS[name]} -k {home}"
         control("pg_ctl", "-D", home / name, "-w", "-l", home / f"{name}.log", "-o", options, "start")
@@ -117,7 +118,7 @@ def test_a_standby_that_takes_over_refuses_who_was_told_what_is_lost(home: Path,
             control("pg_ctl", "-D", primary, "-m", "immediate", "stop")
             control("pg_ctl", "-D", standby, "-w", "promote")
             ahead.database = two._database
-            for number in range(3):  # one of these changes gets the position of the lost one
+            for number in range(3):  # one of these changes gets the position of the lost change
                 with pytest.raises(CursorError):
                     ahead.read()
                 two.submit(article(f"c{number}", window(300 + 50 * number, 6, ring=999), 3))

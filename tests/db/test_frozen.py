@@ -1,8 +1,7 @@
-"""A revision that has landed never changes: corpora exist that it made, and no later revision corrects them.
+"""A revision that has landed never changes: it has made corpora, and no later revision would correct them.
 
 `landed.sha256` has a line for each file of the migrations, as `sha256sum` writes it. The command in `ADD`
-adds the
-lines of a new revision and changes no other line.
+adds the lines of a new revision and changes no other line.
 """
 
 from __future__ import annotations

@@ -54,7 +54,8 @@ def filled(database: Database) -> Database:
 
 
 def test_a_mark_given_with_an_insert_is_ignored(filled: Database) -> None:
-    """The forged mark is inserted as by a restore of data alone: the article has a pending mark already."""
+    """The forged mark is inserted after the article, as a restore of data alone does. The article has a
+    pending mark by then."""
     with psycopg.connect(filled.url) as connection:
         connection.execute(
             "INSERT INTO dedup.article (source_id, published_at, text, revision)"

@@ -87,9 +87,7 @@ def test_a_corpus_of_every_schema_that_landed_becomes_a_new_one_and_keeps_its_ro
 
 
 @pytest.mark.long("dedup", "migrations")
-def test_what_is_printed_for_an_older_corpus_makes_it_a_new_one_too(
-    old: Database, new: list[str], tmp_path: Path
-) -> None:
+def test_the_printed_schema_upgrades_an_older_corpus(old: Database, new: list[str], tmp_path: Path) -> None:
     make(old, "0018 of 450a484")
     done = psql(old, printed_schema(old.url), tmp_path)
     assert done.returncode == 0, done.stderr
@@ -98,9 +96,7 @@ def test_what_is_printed_for_an_older_corpus_makes_it_a_new_one_too(
 
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("landed", ["0017 of b6a3d42", "0018 of 450a484", "0019 of a167059"])
-def test_what_a_hook_submits_to_an_upgraded_corpus_is_told_from_what_it_had(
-    old: Database, landed: str
-) -> None:
+def test_a_submit_to_an_upgraded_corpus_finds_earlier_articles(old: Database, landed: str) -> None:
     make(old, landed)
     text = "The council met on Monday and agreed to build a bridge across the river before winter."
     with old.transaction() as cursor:

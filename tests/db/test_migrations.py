@@ -102,7 +102,7 @@ KEPT = {
 }
 
 
-def test_who_removes_a_corpus_is_told_of_every_row_that_cannot_be_made_again(fresh: Database) -> None:
+def test_contents_count_all_rows_that_cannot_be_made_again(fresh: Database) -> None:
     opening.initialize(fresh)
     with Operation(fresh.url) as owner:
         assert owner.contents().rows == {}

@@ -71,7 +71,8 @@ def run(*words: str, check: bool = True) -> str:
 
 
 def fill(database: Database, *, defaults: bool = False) -> Answer:
-    """Settle a corpus with a row in every table; with `defaults`, no setting differs from its default."""
+    """Settle articles with two pins, and store one more article; with `defaults`, every setting has its
+    default."""
     if not defaults:
         change_settings(database, common_stories=2)
     load(database, *(article(f"a{i}", [*window(i, 6), code(99)], 10 + i) for i in range(12)))

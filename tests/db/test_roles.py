@@ -149,7 +149,7 @@ def test_the_analyst_reads_views_and_marks_and_nothing_else(database: Database, 
     lines = [line.split(maxsplit=1)[1] for line in matrix(database, granted) if line.startswith("analyst")]
     assert {line for line in lines if not line.startswith("view ")} == {
         "schema dedup: USAGE",
-        "table article_mark: SELECT",  # not a view of it, which could not use the index of copies
+        "table article_mark: SELECT",  # a view could not use the index of copies
         *(f"table {name}: SELECT" for name in ("journal", "journal_mark", "journal_deleted")),
         *(f"table {name}: SELECT" for name in ("outlet", "word_count")),
         *(f"function {name}: EXECUTE" for name in ("changes", "journal_triggers")),
@@ -169,7 +169,7 @@ def test_a_reader_writes_nothing(database: Database, granted: Names) -> None:
     with database.transaction() as cursor:
         writing = cursor.execute(
             "SELECT proname FROM pg_proc WHERE pronamespace = 'dedup'::regnamespace AND proname = ANY (%s)"
-            " AND (provolatile = 'v' OR prosecdef AND proname <> 'attached_text')",  # it only reads
+            " AND (provolatile = 'v' OR prosecdef AND proname <> 'attached_text')",  # it only reads a text
             [called],
         ).fetchall()
     assert writing == []

@@ -157,7 +157,7 @@ def test_names_that_differ_share_neither_channel_nor_lock(name: str) -> None:
     assert len(f"{name}_123456789_marks_update") < 64
 
 
-# Tests of names in SQL: some are rendered, others stay.
+# Tests of names in SQL: names of dedup get the schema, other names stay.
 
 RENDERED = {
     "SELECT FROM dedup.article a": "SELECT FROM wires.article a",

@@ -70,7 +70,7 @@ def answers(url: str) -> list[object]:
 
 @pytest.fixture(scope="module")
 def old() -> Iterator[Old]:
-    """Make data as a dedup with PostgreSQL 16 made it, without the built-in locales of version 17."""
+    """Make data as a dedup with PostgreSQL 16 did: without the built-in locales of version 17."""
     home = new_folder()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(postgres, "MAJOR", OLD)
@@ -157,8 +157,8 @@ def test_the_data_go_over_and_the_old_ones_stay_until_they_are_removed(old: Old,
 
 
 KILLS = {
-    # The step at which the process is killed: the version of the data in place after that, and whether the
-    # kill comes before or after the step.
+    # Step of the upgrade: the version of the data in place after a kill, and whether the kill comes before or
+    # after the step.
     "_make": ("16", "before"),
     "_copy": ("16", "after"),
     "_compare": ("16", "after"),
@@ -204,7 +204,7 @@ def test_killed_at_any_step_one_cluster_is_whole_and_the_next_run_ends_it(
     )
     assert killed.returncode == 9
     assert embedded._read(home / "postgres" / "PG_VERSION").strip() == left
-    if left == "16":  # the data are unchanged: once no process uses them, the older dedup can
+    if left == "16":  # the data are unchanged, and the older dedup can use them
         server_upgrade._stop(home / "postgres")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(postgres, "MAJOR", OLD)

@@ -26,7 +26,7 @@ PEOPLE = ("agency", "correction_phrase", "judgement", "outlet", "pair_pin", "sen
 TABLES = ("article", "article_mark", "match", *PEOPLE)
 """Tables for programs: articles, marks, pairs, and decisions of people. All views are for programs."""
 
-# SQLAlchemy 2.1 passes a property of constraints that are not validated yet under a wrong name.
+# SQLAlchemy 2.1 causes this warning itself: it misnames a property of constraints that are not validated yet.
 pytestmark = pytest.mark.filterwarnings("ignore:Can't validate argument 'dialect_options'")
 
 

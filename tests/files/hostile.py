@@ -40,7 +40,7 @@ class Case:
     """A hostile file, and the right result of its load.
 
     Attributes:
-        content: bytes of the file; after `make`, only of a pipe.
+        content: bytes of the file; `make` keeps them only for a pipe.
         suffix: end of the file's name, which decides the format.
         good: id -> text of the records that must be stored.
         lines: number of records read; None if it is not certain.
@@ -217,7 +217,7 @@ def document_cut(maker: Maker) -> Case:
 
 
 def packed_otherwise(maker: Maker) -> Case:
-    """Make a long line that is unpacked to gigabytes, packed by bzip2, xz or zstd."""
+    """Make a line of up to 1.6 GB, packed by bzip2, xz or zstd."""
     packings: list[tuple[str, Callable[[bytes], bytes]]]
     packings = [(".bz2", bz2.compress), (".xz", lzma.compress), (".zst", zstd.compress)]
     suffix, pack = maker.rng.choice(packings)
@@ -228,7 +228,7 @@ def packed_otherwise(maker: Maker) -> Case:
 
 
 def zipped(maker: Maker) -> Case:
-    """Make an archive with a bomb, a broken file, and names that lead outside the archive."""
+    """Make an archive with a bomb, a file of random bytes, and names that lead outside the archive."""
     before, after = maker.few(), maker.few()
     bomb = b'{"id": "x", "text": "' + b"x" * (maker.size(20, 300) * MIB) + b'"}\n'
     names = ["../../etc/passwd.jsonl", "/etc/x.jsonl", f"{HARMFUL}.jsonl", "a" * 60_000 + ".jsonl"]
@@ -309,7 +309,7 @@ def long_line(maker: Maker) -> Case:
 
 
 def long_texts(maker: Maker) -> Case:
-    """Make good records that a corpus with default settings marks failed."""
+    """Make good records, one of them so long that a corpus with default settings marks it failed."""
     letter = maker.rng.choice(["a", "я", "語", "🙂", "\\"])
     length = 15 * MIB // len(json.dumps(letter)[1:-1])
     records = [*maker.records(1), {"id": f"long-{maker.serial}", "text": letter * length}, *maker.records(1)]
@@ -339,7 +339,7 @@ def long_titles(maker: Maker) -> Case:
 
 
 def packed_bomb(maker: Maker) -> Case:
-    """Make a packed line that has up to 6 GB when unpacked."""
+    """Make a line of up to 6 GB, packed by gzip."""
     before, after = maker.few(), maker.few()
     member = gzip.compress(b"x" * (64 * MIB), 9)
     content = gzip.compress(jsonl(before) + b'{"id": "x", "text": "')

@@ -50,7 +50,7 @@ def test_every_line_that_is_not_blank_or_beyond_the_bound_is_counted(
     assert reader.understood.records == 1 + len(filled)
 
 
-def test_what_is_between_two_articles_of_an_array_is_counted_however_it_begins(tmp_path: Path) -> None:
+def test_text_between_two_articles_of_an_array_is_refused_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(b'[{"id": 1, "text": "a"},' + b" " * 17_000_000 + b'lost, {"id": 2, "text": "b"}]')
     first, between, last = read_articles(path)

@@ -264,7 +264,7 @@ def test_a_bracket_that_is_all_there_is_is_a_bad_line(content: bytes) -> None:
     assert reject.raw == content
 
 
-def test_where_every_line_is_answered_one_that_holds_several_articles_is_refused(tmp_path: Path) -> None:
+def test_with_every_line_a_line_of_several_articles_is_refused(tmp_path: Path) -> None:
     content = "\n".join(map(json.dumps, (NEWSAPI, [STORY], STORY))).encode()
     assert reasons(read(tmp_path / "a.jsonl", content, every_line=True)[0]) == [
         "it holds several articles; give each its own line",

@@ -74,7 +74,7 @@ class Stdin:
 
 
 class Folder:
-    """A folder: writes a file, reads the file, and returns articles and rejects apart."""
+    """A folder for files. Its methods write and read a file, and return articles and rejects separately."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -591,7 +591,7 @@ def test_corrupt_gzip_ends_in_a_reject(folder: Folder, suffix: str) -> None:
 
 
 def test_gzip_cut_anywhere_loses_nothing_before_the_cut(folder: Folder) -> None:
-    packed = gzip.compress(as_csv(ARTICLES[:2]), 0)  # stored uncompressed, so that cuts fall into any column
+    packed = gzip.compress(as_csv(ARTICLES[:2]), 0)  # uncompressed, so that a cut may be in any column
     header_ends = packed.index(b"\r\n") + len(b"\r\n")
     for cut in range(2, header_ends):
         with pytest.raises(InputError, match="has no header"):

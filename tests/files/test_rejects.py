@@ -109,9 +109,7 @@ def test_a_file_of_something_else_is_not_written_to(tmp_path: Path, content: byt
 
 
 @pytest.mark.parametrize("content", [b"", b'{"outcome": "refused", "reason": "no", "raw": null}\n'])
-def test_an_empty_file_and_an_earlier_one_of_refused_lines_are_gone_on_with(
-    tmp_path: Path, content: bytes
-) -> None:
+def test_refused_lines_are_appended_to_an_empty_or_earlier_file(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "r.jsonl"
     path.write_bytes(content)
     with RejectsFile(path, source=tmp_path / "a.csv") as rejects:

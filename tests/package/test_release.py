@@ -137,7 +137,7 @@ def test_tests_that_did_not_run_on_this_code(script: ModuleType, project: Path) 
     tests.mkdir()
     (tests / "__init__.py").touch()
     (tests / "test_a.py").write_text("def test_a(): ...\n")
-    mark = "long"  # `tests.long` would take the whole marker for one of this file
+    mark = "long"  # in parts: `tests.long` would take the whole marker for a marker of this file
     (tests / "test_b.py").write_text(
         f'import pytest\n\n\n@pytest.mark.{mark}("tests/test_a.py")\ndef test_b(): ...\n'
     )

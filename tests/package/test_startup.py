@@ -1,4 +1,5 @@
-"""`import dedup` and `--help` load no database, questions no NumPy; a submit loads only what it needs."""
+"""`import dedup` and `--help` load no database, questions load no NumPy, and a submit loads only what it
+needs."""
 
 from __future__ import annotations
 

@@ -2,10 +2,9 @@
 
 The *number* of an article is its place in canonical order. A *node* is a class of articles with equal
 fingerprints and times of publication; its number is the number of its first member. The keys of a node are
-its
-sentences that are not common, its bucket keys, its content hash, and the pins that name it. Two nodes *meet*
-if
-they share a key; otherwise they have no relation. `rounds.py` decides the nodes.
+its sentences that are not common, its bucket keys, its content hash, and the pins that name it. Two nodes
+*meet* if they share a key; otherwise they have no relation. `tests/extras/spark/reference.py` decides the
+nodes.
 """
 
 from __future__ import annotations

@@ -138,13 +138,12 @@ def test_decisions_are_those_of_the_oracle(
 
 @pytest.mark.long("dedup", "migrations")
 @given(pinned(), st.integers(0, 4_095), st.sampled_from([1, 5, 1_000]), st.integers(1, 3))
-def test_some_are_decided_among_settled_ones_as_among_all(
+def test_articles_beside_settled_originals_get_the_same_marks(
     given: tuple[list[Subject], Pins], chosen: int, at_once: int, kept: int
 ) -> None:
     """Articles decided beside settled originals get the same marks as if all were decided at once.
 
-    The originals bring their best matches among themselves; the new decisions find and report the better
-    ones.
+    The settled originals have best matches already; the decisions must report each better match.
     """
     settings = SETTINGS.with_values({"similar_pairs": kept})
     subjects, pins = sorted(given[0], key=lambda s: s.order), given[1]

@@ -145,7 +145,7 @@ def test_the_original_has_the_highest_score_and_is_the_earliest_of_equals() -> N
     assert decide(found, []) == Mark(Status.DUPLICATE, 3, 0.9, "signature")
 
 
-def test_equal_content_scores_one_and_so_wins_over_every_other_but_an_earlier_one() -> None:
+def test_equal_content_scores_one_and_loses_only_to_an_earlier_score_of_one() -> None:
     copy = related(0.2, Rule.CONTENT, content=True)
     assert decide([(key(1), 1, related(0.9)), (key(2), 2, copy)], []) == Mark(
         Status.DUPLICATE, 2, 1.0, "content"
@@ -219,7 +219,7 @@ def test_the_mark_does_not_depend_on_the_order_of_finding(
 TWO = Settings(similar_pairs=2)
 
 
-def test_of_originals_the_best_are_kept_in_the_order_in_which_they_would_be_chosen() -> None:
+def test_the_best_originals_are_kept_best_first() -> None:
     found = [
         (key(3), 1, related(0.9)),
         (key(1), 2, related(0.7)),

@@ -374,7 +374,7 @@ def test_edited_copies_of_a_report_do_not_pass_for_stories() -> None:
     )
     assert common_sentences(copies, BANDS16) == {}
     assert 7 < common_sentences(copies, replace(BANDS16, common_stories=6))[1] < 9
-    # A sentence of 300 copies that 900 different stories carry too is common.
+    # With 900 different stories beside the 300 copies, the sentence is common.
     others = carriers(1, [[chooser.getrandbits(60) for _ in range(16)] for _ in range(900)])
     assert common_sentences([*copies, *others], BANDS16).keys() == {1}
 

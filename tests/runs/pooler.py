@@ -48,6 +48,6 @@ def pooled(url: str) -> Iterator[str]:
 
 
 def _listens(path: Path) -> bool:
-    """Return whether a program listens at a socket; the socket's file exists earlier."""
+    """Return whether a program listens at a socket; the file of the socket exists before that."""
     with socket.socket(socket.AF_UNIX) as client:
         return client.connect_ex(str(path)) == 0

@@ -201,7 +201,7 @@ def test_a_server_process_that_stands_still(
             os.kill(pid, signal.SIGSTOP)
             with impatient.session() as session, session.transaction() as cursor:
                 pass
-            raise UnreachableError("does not answer")  # the pool has opened a new connection, as it should
+            raise UnreachableError("does not answer")  # the pool may open a new connection instead
         assert time.monotonic() - started < 10
         with impatient.transaction() as cursor:
             cursor.execute("SELECT 1")

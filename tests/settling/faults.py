@@ -83,7 +83,8 @@ class _File:
 
 @contextmanager
 def failing_files(faults: Faults, folder: Path) -> Iterator[None]:
-    """Count operations on the files of a folder within the block, also openings, and fail the chosen ones."""
+    """Count operations on the files of a folder within the block, including openings, and fail the chosen
+    operations."""
     real = io.open
 
     def opened(file: Any, *given: Any, **options: Any) -> Any:

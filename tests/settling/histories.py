@@ -318,8 +318,8 @@ class History:
             assert not self._overlooked(given.source_id), "a copy must not be marked as an original"
 
     def _overlooked(self, source_id: str) -> list[str]:
-        """Return the earlier articles of equal content that may be canonical, without articles that a pin
-        relates to the given one."""
+        """Return the earlier articles that have the same content as the given article, may be canonical, and
+        have no pin with it."""
         with self.database.transaction() as cursor:
             settings = rulebooks.load_settings(cursor)
             rows = cursor.execute(

@@ -63,7 +63,7 @@ def test_one_step_holds_few_articles(
 
     monkeypatch.setattr(rulebooks, "withdraw_for", measured)
     assert adopt(database)
-    # All articles have just been marked, so the last step looks at them again.
+    # The last step looks at all articles again, because they have just been marked.
     assert max(sizes[:-1]) == 4
     assert sum(sizes[:-1]) == 31
     assert not adopt(database)

@@ -165,7 +165,8 @@ def test_two_hooks_in_open_transactions(database: Database, edit: bool) -> None:
         store(cursor, [article("a", window(1, 6), 0)])
         cursor.connection.execute("SELECT 1")
         fingerprint_waiting(cursor)
-    # The first article is stored, but not settled yet; the verdict of the second names it nevertheless.
+    # The first article is stored, but not settled yet. Still, the verdict of the second article names the
+    # first.
     verdict = future.result(30)
     assert (verdict.status, verdict.duplicate_of, verdict.provisional) == ("duplicate", "a", True)
     backfill(database, workers=0, factory=make_function)

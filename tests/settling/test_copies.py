@@ -98,7 +98,7 @@ def test_copies_that_wait_for_the_backfill_are_named_too(database: Database, set
     assert_names(again, copies_of("first", assert_right(database)))
 
 
-def test_what_a_limit_leaves_to_the_backfill_is_named_by_comparing(
+def test_a_verdict_names_copies_that_a_limit_leaves_to_the_backfill(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     later = [article(f"later {i}", window(2 * i, 6, 12), 10 + i) for i in range(4)]

@@ -1,8 +1,7 @@
 """Crashes of a backfill at any point: the next run continues, and the marks equal a clean run's.
 
 See docs/reliability.md, promises 1, 6 and 9. A backfill reports its steps, and each kill waits for a report,
-so that
-kills hit every stage; seeds are fixed. `pytest -m torture` runs the long tests.
+so that kills hit every stage; seeds are fixed. `pytest -m torture` runs the long tests.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """The N-th thread, allocation or file operation fails, for N = 1, 2, ... until a run meets no fault.
 
 After each fault: no run hangs, a run that leaves work raises an error, and a clean run ends in the marks of
-an
-undisturbed run. `test_crash.py` fails writes to the database. By default some N are tried; `-m torture` tries
-all.
-The seed of the corpus determines everything.
+an undisturbed run. `test_crash.py` fails writes to the database. By default some N are tried; `-m torture`
+tries all. The seed of the corpus determines everything.
 """
 
 from __future__ import annotations

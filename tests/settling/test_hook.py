@@ -55,7 +55,7 @@ def test_new_articles_need_two_calls_at_most(database: Database, monkeypatch: py
     assert_right(database)
 
 
-def test_a_call_counts_unsettled_articles_as_far_as_a_verdict_says(database: Database) -> None:
+def test_submit_new_counts_unsettled_articles_up_to_the_limit(database: Database) -> None:
     with database.transaction() as cursor:
         (body,) = cursor.execute("SELECT prosrc FROM pg_proc WHERE proname = 'submit_new'").fetchone() or (
             "",
@@ -165,8 +165,7 @@ def test_an_edit_leaves_a_partner_to_a_match_whose_pair_was_not_kept(database: D
         starts = {"partner": 10, "other": 15, "match": 13, "edited": 8}
         for minute, (name, start) in enumerate(starts.items()):
             dd.submit(article(name, window(start, 6, ring=60), minute))
-        # The best pair of "match" is that with "other". The best pair of "partner" is that with "edited",
-        # until the edit removes it.
+        # "match" matches "other" best. "partner" matches "edited" best, until the edit removes this pair.
         assert ("match", "partner") not in answer(database).pairs
         dd.submit(article("edited", window(30, 6, ring=60), 3))
     assert_right(database)
@@ -387,7 +386,7 @@ def test_newcomers_in_any_order_are_right(database: Database, minutes: tuple[int
             assert_right(database)
 
 
-def test_a_newcomer_is_settled_under_the_settings_of_all_settling(database: Database) -> None:
+def test_the_fast_path_has_the_session_settings_of_all_settling(database: Database) -> None:
     """The call that settles a new article in the database sets the same session settings as a program that
     takes the settle lock."""
     with deduplicator(database) as dd:

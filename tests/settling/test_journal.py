@@ -1,8 +1,7 @@
 """A replica of the marks equals the table after any events and kills (docs/changes.md).
 
 See docs/reliability.md, promise 19. In the long test 100,000 marks change while ten kills hit writers and ten
-hit
-readers. A reader may never get a change that it has stored before.
+hit readers. A reader may never get a change that it has stored before.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def test_whatever_happens_a_replica_equals_the_table(database: Database) -> None
     assert default is not None
     with journal(database):
         run_state_machine_as_test(
-            # By its documentation, Hypothesis also takes a function; its types are narrower.
+            # Hypothesis documents that it also takes a function, but its types demand a class.
             lambda: HeardMachine(database),  # type: ignore[arg-type]
             settings=settings(max_examples=default.max_examples // 8),
         )

@@ -1,8 +1,7 @@
 """The settle lock is held briefly, whatever the corpus is like, because a hook waits for it.
 
 See docs/reliability.md, promise 8. By default Postgres counts the rows that each transaction with the lock
-reads and
-writes: unlike times, these counts are the same on every machine. The `torture` tests measure times.
+reads and writes: unlike times, these counts are the same on every machine. The `torture` tests measure times.
 """
 
 from __future__ import annotations

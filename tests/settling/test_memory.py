@@ -335,7 +335,8 @@ def test_stopped_at_any_moment_it_loses_no_mark_and_the_next_run_goes_on(
 def test_where_it_stopped_in_the_middle_of_a_story_the_indexes_end_the_work(
     database: Database, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Marks that are settled when a run stops depend on no unwritten mark, whatever changes later."""
+    """Stop a run in memory after some chunks, change the corpus, and let the Postgres engine settle the rest.
+    A written mark must not depend on a mark that was not written."""
     rng = random.Random(seed)
     monkeypatch.setattr(writing, "CHUNK_ROWS", rng.choice((1, 3, 8)))
     given = news(80, seed)

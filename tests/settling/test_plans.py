@@ -1,8 +1,7 @@
 """Settling stays fast as the corpus grows: it reads few rows, and no whole table.
 
 See docs/reliability.md, promise 8. The planner's statistics are as misleading as possible: they were taken
-when
-every article was pending. Postgres itself counts the rows, per transaction and table.
+when every article was pending. Postgres itself counts the rows, per transaction and table.
 """
 
 from __future__ import annotations
@@ -213,8 +212,8 @@ def test_looking_for_work(large: Database) -> None:
 
 
 @pytest.mark.long("dedup", "migrations")
-def test_a_page_of_what_waits_reads_no_more_than_that(large: Database) -> None:
-    """A page reads few rows: pages that sort all 1,000,000 waiting articles would take hours."""
+def test_a_page_of_waiting_articles_reads_few_rows(large: Database) -> None:
+    """With 1,000,000 waiting articles, pages that sort them all would take hours."""
     with rolled_back(large, settling=True) as cursor:
         cursor.execute("UPDATE dedup.article SET revision = revision + 1")
         cursor.execute("UPDATE dedup.article_mark SET stale = true")
@@ -374,7 +373,7 @@ def assert_few(cursor: Cursor, most: int, name: str) -> None:
 
 
 @pytest.mark.long("dedup", "migrations")
-def test_a_page_of_changes_reads_what_it_tells(large: Database) -> None:
+def test_a_page_of_changes_reads_only_its_rows(large: Database) -> None:
     """A page of changes reads neither earlier nor later rows, and scans no table."""
     with rolled_back(large, settling=True) as cursor:
         assert changes.keep_journal(cursor, wanted=True)
@@ -413,7 +412,9 @@ def test_storing_credits_reads_those_of_its_articles_alone(
 
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("statistics", STATISTICS)
-def test_what_represents_a_story_is_found_among_its_articles_alone(large: Database, statistics: str) -> None:
+def test_the_representative_of_a_story_reads_only_articles_of_the_story(
+    large: Database, statistics: str
+) -> None:
     queries = (
         "SELECT * FROM dedup.story_representative WHERE story_id = 9999",
         "SELECT * FROM dedup.current_article WHERE story_id = 9999",

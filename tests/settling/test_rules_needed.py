@@ -1,12 +1,9 @@
 """Rules of settling: without any one of them, some random history ends with wrong marks.
 
 See docs/semantics.md, section 8. This tests the tests: a generator of histories that does not notice the loss
-of a
-rule would not notice a bug in it either. Each mutant changes one place of a module, a statement or an SQL
-function.
-The histories are those of `histories.py`; without a mutant all of them end right. Other tests check a few
-more
-rules: `test_verdicts.py`, `test_counting.py`, `test_settle.py`.
+of a rule would not notice a bug in it either. Each mutant changes one place of a module, a statement or an
+SQL function. The histories are those of `histories.py`; without a mutant all of them end right. Other tests
+check a few more rules: `test_verdicts.py`, `test_counting.py`, `test_settle.py`.
 """
 
 from __future__ import annotations
@@ -38,8 +35,7 @@ class Mutant:
 
     Attributes:
         where: the module, statement (`FILE.sql NAME`) or SQL function in which `old` becomes `new`; if empty,
-            `new` is
-            executed.
+            `new` is executed.
         theme: the theme of histories that notice the mutant soonest.
         rare: whether histories need half a minute or more to notice it, so that only `-m torture` tries it.
     """
@@ -766,8 +762,8 @@ def test_a_lost_rule_is_noticed(
 
 
 @pytest.mark.long("dedup", "migrations")
-def test_every_rule_is_where_it_is_taken_out(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The code that a mutant replaces exists, also for mutants that only the torture tests run."""
+def test_the_code_that_a_mutant_replaces_exists(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This includes the mutants that only the torture tests run."""
     for mutant in MUTANTS:
         with monkeypatch.context() as patched:
             take_out(mutant, database, patched)

@@ -1,4 +1,4 @@
-"""Key segments: every article is found, through merges, kills, edits and flags."""
+"""Key segments: every article is found, after merges, kills, edits, and changes of `canonical`."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_merges_leave_behind_what_holds_no_more(database: Database) -> None:
     assert_right(database)
 
 
-def test_a_flag_that_turns_is_seen_at_once(database: Database) -> None:
+def test_a_change_of_canonical_takes_effect_at_once(database: Database) -> None:
     fill(database, 0, 3)
     backfill(database, workers=0, factory=make_function)
     segments.merge(database, 0)
@@ -229,7 +229,7 @@ def test_a_merge_reads_in_proportion_to_what_it_merges(
             counted.clear()
             assert segments.merge(database, 0)
         reads.append({name: count - counted[0].get(name, 0) for name, count in counted[-1].items()})
-    # The second merge also takes the segment of the first size, so it merges twice as many articles.
+    # The last merge also takes the segments that the first size left, so it merges twice as many entries.
     assert all(reads[1][name] < 4 * reads[0][name] for name in ("fingerprint", "key_block")), reads
     assert counts(database)[2] == 0
 
@@ -265,7 +265,7 @@ def test_a_merge_that_is_stopped_anywhere_has_changed_nothing(
 
 
 class Calls:
-    """A counter of calls; the first call of `remove` only tidies up."""
+    """A counter of calls. The first call of `remove` does not count: it only tidies up."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -95,7 +95,7 @@ def test_an_article_keeps_its_best_pair_with_earlier_ones_and_its_best_of_all(da
     found = similar_pairs(database)
     assert 11 <= len(found) < 24
     assert all(sum(later == f"a{i}" for later, _ in found) >= 1 for i in range(1, 12))
-    # `near` is later than a0, but it is a0's best match of all: the pair is kept.
+    # `near` is later than a0, but is a0's best match, so the pair is kept.
     near = [*window(0, 4), code(100), code(900), code(901), code(902)]
     load(database, article("near", near, 99))
     run(database)
@@ -195,7 +195,7 @@ def test_of_similar_pairs_of_one_score_the_first_rule_by_name_is_the_reason(
     assert row == ("pinned",)
 
 
-def test_what_can_no_longer_be_read_gives_up_its_place_and_gets_it_back(database: Database) -> None:
+def test_an_original_over_the_length_limit_fails_until_the_limit_is_raised(database: Database) -> None:
     body = article("a", window(0, 6)).text
     load(
         database, Article("a", body + " " * 1_000, published_at=at(0)), Article("b", body, published_at=at(1))

@@ -1,10 +1,8 @@
 """Any history of a corpus ends in the marks of a new run over the articles that are left.
 
 See docs/semantics.md, section 8. The histories commit to a real Postgres. Whenever no article is unsettled,
-the marks
-must equal the oracle's for the stored common sentences; after a backfill they must equal the oracle's for a
-full
-count. `HYPOTHESIS_PROFILE=thorough` runs a thousand histories of sixty steps.
+the marks must equal the oracle's for the stored common sentences; after a backfill they must equal the
+oracle's for a full count. `HYPOTHESIS_PROFILE=thorough` runs 250 histories of sixty steps.
 """
 
 from __future__ import annotations
@@ -254,7 +252,7 @@ def test_any_history_ends_in_the_marks_of_a_run_from_nothing(database: Database)
     default = settings.default
     assert default is not None
     run_state_machine_as_test(
-        # Only the type demands a class; the documentation of Hypothesis also allows a function.
+        # Hypothesis documents that it also takes a function, but its types demand a class.
         lambda: CorpusMachine(database),  # type: ignore[arg-type]
         settings=settings(max_examples=default.max_examples // 4),
     )

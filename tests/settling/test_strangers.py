@@ -1,8 +1,7 @@
 """Crafted articles of strangers change only their own marks: attacks by words and by dates.
 
 The attacks use the public functions of the package. Attacks by words succeed without a hash key; the tests
-check that
-too, because otherwise the tests with a key would prove nothing.
+check that too, because otherwise the tests with a key would prove nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from tests.conftest import empty
 KEY = "6bd0a35f1ae24c5d9d0c83b45a7f2e11"
 HASHER = Hasher()
 POSITIONS = 192  # forged values in a signature of 256: the Jaccard is 0.75, all buckets are equal
-CANDIDATES = 150_000  # shingles to try: the lowest hash of so many is below the hashes of 1,000 others
+CANDIDATES = 150_000  # shingles to try; their lowest hash is below the hashes of 1,000 other shingles
 
 
 def smallest(items: list[str]) -> list[str]:
@@ -94,7 +93,7 @@ def test_words_that_make_unrelated_articles_duplicates_need_a_corpus_without_a_k
 
 
 @pytest.mark.long("dedup", "migrations")
-def test_a_thief_without_the_sense_of_an_article_takes_its_place_only_without_a_key(
+def test_a_text_made_of_a_signature_takes_the_place_of_an_article_only_without_a_key(
     database: Database, articles: list[Article]
 ) -> None:
     """The thief's text is made from the victim's signature, and its date is a day earlier."""
@@ -132,10 +131,10 @@ def test_a_date_that_cannot_be_true_makes_no_thief_the_original(database: Databa
 
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("changed", [{"earliest_year": 1990}, {"canonical_order": "added"}])
-def test_an_old_date_steals_unless_the_corpus_says_when_it_began(
+def test_an_old_date_makes_a_thief_the_original_unless_a_setting_excludes_it(
     database: Database, changed: dict[str, object]
 ) -> None:
-    """A program cannot tell a date of 1700 from a wrong date, as archives are that old; a setting can."""
+    """A date of 1700 may be right, because some archives are that old. Only a setting can exclude it."""
     for values, status in (
         ({}, {"paper": "duplicate:thief", "thief": "unique"}),
         (changed, {"paper": "unique", "thief": "duplicate:paper"}),
@@ -150,7 +149,7 @@ def test_an_old_date_steals_unless_the_corpus_says_when_it_began(
 
 
 @pytest.mark.parametrize("days", [1, 400])
-def test_where_arrival_decides_no_claim_does(database: Database, days: int) -> None:
+def test_with_the_order_of_arrival_no_claimed_date_counts(database: Database, days: int) -> None:
     corpora.change_settings(database, canonical_order="added")
     with corpora.deduplicator(database) as dd:
         dd.submit(Article("paper", STORY, published_at=NOW))

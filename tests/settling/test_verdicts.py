@@ -1,8 +1,8 @@
 """Verdicts: a copy is called a copy at every stage of a corpus, or the verdict is provisional.
 
 See docs/semantics.md, section 6. For a verdict, an article is compared with all articles that have a
-fingerprint of
-the present version, settled or not. If some articles have no such fingerprint, the verdict is provisional.
+fingerprint of the present version, settled or not. If some articles have no such fingerprint, the verdict is
+provisional.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def test_an_earlier_copy_is_no_duplicate_but_its_original_becomes_one(database: 
     assert assert_right(database).status()["first"] == "duplicate:early"
 
 
-def test_a_pin_is_told_of_what_waits(database: Database) -> None:
+def test_a_verdict_obeys_a_pin_to_a_waiting_article(database: Database) -> None:
     from dedup.rules.pair import Relation
     from dedup.store import pins
 
@@ -252,10 +252,11 @@ def test_unsettled_articles_are_counted_up_to_a_limit(
     assert told.as_dict()["provisional"] is True
 
 
-def test_a_provisional_mark_lets_no_withdrawn_article_take_part(
+def test_settling_finds_later_partners_of_an_article_with_a_provisional_mark(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A limit leaves an article with a new date unsettled. Settling must still find its later partners."""
+    """A limit leaves `moved`, which has a new date, unsettled. Settling must still find the later article `n`
+    that is similar to it."""
     load(database, article("w", window(1, 6), 1), article("n", window(6, 6), 20))
     load(database, article("moved", window(3, 6), 50))
     settle(database)

@@ -198,8 +198,8 @@ def test_what_is_not_checked_is_said(filled: Database) -> None:
 
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("seed", range(4))
-def test_any_row_that_is_deleted_is_found_and_healed(database: Database, seed: int) -> None:
-    """Rows of any table are deleted at random, without a trigger noticing."""
+def test_deleted_rows_are_found_and_repaired(database: Database, seed: int) -> None:
+    """Rows of fingerprints, pairs or counts are deleted at random, and no trigger notices."""
     rng = random.Random(seed)
     for _ in range(3):
         empty(database)

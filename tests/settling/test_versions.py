@@ -174,7 +174,7 @@ def test_words_go_with_the_text_that_they_are_from(wire: Database) -> None:
     assert kept(wire) == 0
 
 
-def test_what_follows_another_version_now_is_not_told_of_the_one_before(wire: Database) -> None:
+def test_a_version_is_compared_again_after_it_follows_another_version(wire: Database) -> None:
     sentences.keep(wire)
     load(wire, article("between", BODY, 7))
     backfill(wire, workers=0)

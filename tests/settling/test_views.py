@@ -1,8 +1,7 @@
 """Views while all articles are settled again: no row is missing or doubled.
 
 See docs/semantics.md, sections 5 and 6: a mark stays until the next mark is there. Another connection reads
-the views
-after every transaction of a backfill.
+the views after every transaction of a backfill.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reasons why two articles are no duplicates although they are alike enough; other pairs get no reason."""
+"""Reasons why two articles with high enough scores are no duplicates; other pairs get no reason."""
 
 from __future__ import annotations
 

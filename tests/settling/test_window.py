@@ -93,8 +93,8 @@ def test_a_story_that_spans_the_horizon_goes_on_inside_with_its_earliest_copy(pr
         assert cursor.execute("SELECT count(*) FROM dedup.fingerprint").fetchone() == (3,)
 
 
-def test_the_mark_of_an_article_that_leaves_is_the_one_of_all_that_was_there(database: Database) -> None:
-    """Articles that were stored since the last backfill are settled before the horizon moves."""
+def test_waiting_articles_are_settled_before_the_horizon_moves(database: Database) -> None:
+    """An article that leaves the window at once is first compared with all stored articles."""
     load(database, *spanning())
     report = prune(database, 3)
     assert report.archived == 2
@@ -320,9 +320,7 @@ def test_a_standing_window_moves_the_horizon_with_the_newest_article(database: D
 
 
 @pytest.mark.parametrize("kept", [None, "3d"])
-def test_while_the_horizon_is_to_stay_nobody_waits_for_the_settle_lock(
-    database: Database, kept: str | None
-) -> None:
+def test_advance_takes_the_settle_lock_only_to_move_the_horizon(database: Database, kept: str | None) -> None:
     change_settings(database, keep_window=kept)
     load(database, *(article(str(n), [code(100 * n + i) for i in range(6)], n * 24 * 60) for n in range(6)))
     settle(database)

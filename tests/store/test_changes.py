@@ -167,7 +167,7 @@ def test_first_every_mark_then_what_changes(database: Database) -> None:
         assert reader.read() == []
 
 
-def test_what_changes_while_all_marks_are_read_is_told_once_as_it_is_then(database: Database) -> None:
+def test_marks_that_change_during_the_first_reading_are_reported_once(database: Database) -> None:
     load(database, *family())
     settle(database)
     with journal(database):
@@ -357,7 +357,7 @@ def test_what_is_rolled_back_is_not_told_and_leaves_no_gap(kept: Database) -> No
     assert reader.told[-1][0] == before + 1
 
 
-def test_what_is_told_was_written_to_disk(kept: Database) -> None:
+def test_reported_changes_are_on_disk(kept: Database) -> None:
     """Check that a transaction with async_commit waits for the disk once the journal records changes."""
     deduplicator(kept).submit(article("a", window(0, 6), 0))
     for statement, found in (("SELECT 1", "off"), ("DELETE FROM dedup.article", "local")):
@@ -382,7 +382,7 @@ def test_a_start_of_the_server_is_no_reason_to_begin_again(kept: Database) -> No
     assert rows == [(1, 2), (2, 3)]
 
 
-def test_a_server_that_went_on_from_an_older_state_refuses_who_has_seen_more(kept: Database) -> None:
+def test_a_server_that_went_on_from_an_older_state_refuses_readers_of_later_changes(kept: Database) -> None:
     """A server that restored an older state refuses readers that have read later changes.
 
     The test removes the rows of the last transactions, as a failover would lose them.
@@ -410,12 +410,10 @@ def test_a_server_that_went_on_from_an_older_state_refuses_who_has_seen_more(kep
     behind.assert_equal()
 
 
-def test_who_reads_on_while_marks_are_lost_is_refused_though_its_place_is_an_old_one(kept: Database) -> None:
-    """A reader that misses a lost change is refused, although its own position is older.
+def test_a_reader_that_would_miss_a_mark_is_refused_although_its_position_is_older(kept: Database) -> None:
+    """A mark that changes twice is reported with the second change only.
 
-    A mark that changes twice is reported with the second change only. If that change is lost, the reader
-    would
-    never get the mark.
+    Here the server loses the second change, so the reader would never get the mark.
     """
     dd, reader = deduplicator(kept), Replica(kept)
     for i in range(4):
@@ -509,7 +507,7 @@ def test_what_is_kept_is_bounded_by_the_articles(kept: Database) -> None:
 # Tests of rights.
 
 
-def test_who_may_read_views_may_read_changes_and_who_settles_writes_them(kept: Database) -> None:
+def test_roles_that_read_views_read_changes_and_roles_that_settle_write_them(kept: Database) -> None:
     with (
         made_roles(kept.url, ("worker", "scraper", "analyst", "counter", "reader")) as names,
         Operation(kept.url) as owner,

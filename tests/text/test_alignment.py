@@ -170,7 +170,7 @@ def test_a_sentence_that_one_text_repeats_is_no_difference() -> None:
     assert (rows[2].a.different, rows[2].a.elsewhere) == (False, True)
 
 
-def test_common_sentences_are_told_although_they_are_split_otherwise() -> None:
+def test_common_sentences_are_marked_even_if_they_are_split_differently() -> None:
     common = "Mr. Smith of St. Mary's Rd. Harbour edited this."
     rows = align(f"{STORM}{common} {MAYOR}", f"{STORM}{MAYOR}", [common.upper()])
     assert "".join(row.a.text for row in rows if row.a and row.a.common) == f"{common} "
@@ -192,7 +192,7 @@ def test_texts_without_words(a: str, b: str) -> None:
     assert ["".join(side.text for row in align(a, b) if (side := getattr(row, n))) for n in "ab"] == [a, b]
 
 
-def test_of_a_misread_text_the_letters_are_marked_whatever_it_did_to_sentences() -> None:
+def test_misread_letters_are_marked_even_if_sentences_are_broken() -> None:
     rows = align_letters(
         f"{STORM}{BOATS}\n\n{MAYOR}",
         "Thc stormreached tlie coast on Mon day Two bcats wer"

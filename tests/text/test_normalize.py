@@ -138,10 +138,7 @@ def test_a_normal_form_is_about_as_long_as_was_counted(text: str) -> None:
     assert len(made) <= 2 * normal_size(text)
 
 
-def test_a_word_is_searched_for_no_run_that_it_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A word too short for a long run of marks is not searched for one.
-
-    This search took most of the time of a comparison of two texts.
-    """
+def test_short_words_are_not_searched_for_long_runs_of_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search took most of the time of a comparison of two texts."""
     monkeypatch.setattr(normalize, "points", lambda text: pytest.fail("it was searched"))
     assert words("e\u0301" * (MAX_MARKS // 2)) == ["é" * (MAX_MARKS // 2)]

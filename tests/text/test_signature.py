@@ -107,7 +107,7 @@ def test_a_byte_is_that_of_the_mixed_value() -> None:
 
 
 @pytest.mark.parametrize("count", [8, 100])
-def test_sets_whose_hashes_end_alike_have_nothing_in_common_for_that(count: int) -> None:
+def test_sets_with_equal_low_bytes_of_hashes_are_not_similar(count: int) -> None:
     # The low byte of a x + b depends on the low byte of x only. Before values were mixed, a person could
     # choose words that made all signatures equal.
     chooser = random.Random(count)

@@ -1,15 +1,12 @@
 """The known answers of the specification (docs/semantics.md, section 1.12), computed by dedup and by SQL.
 
 docs/fingerprint_vectors.json holds texts and every step of their fingerprints. `specification.sql` computes
-the
-steps from sentences on, with functions of its own.
+the steps from sentences on, with functions of its own.
 
 If dedup was changed on purpose and a test fails, raise `ALGORITHM_REVISION` in `dedup/text/fingerprint.py`
-and
-write the file again with DEDUP_REWRITE_VECTORS=1. With a new revision, corpora fingerprint their articles
-again;
-with the old one, dedup would compare old and new fingerprints as if they were of one kind. To add a text, add
-only its inputs to the file.
+and write the file again with DEDUP_REWRITE_VECTORS=1. With a new revision, corpora fingerprint their articles
+again; with the old one, dedup would compare old and new fingerprints as if they were of one kind. To add a
+text, add only its inputs to the file.
 """
 
 from __future__ import annotations

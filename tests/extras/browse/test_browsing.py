@@ -1,4 +1,4 @@
-"""Answers to the questions of pages equal answers in plain Python over all rows of a random corpus."""
+"""Queries of pages give the answers that plain Python gives from all rows of a random corpus."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CREDITED = b"""
 
 
 def credits_of(row: Row) -> set[str]:
-    """Return the agencies that `CREDITED` gives an article, without contributions."""
+    """Return the agencies that `CREDITED` names in the byline of an article."""
     each = {"AP": row.id % 2 == 0, "dpa": row.id % 3 == 0}
     return {name for name, credits in each.items() if credits and row.id % 5}
 

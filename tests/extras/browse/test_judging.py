@@ -19,7 +19,7 @@ STORM, UPDATE = "vantage-0312-storm", "vantage-0312-storm-update"
 
 @pytest.fixture
 def editing(opening: Opening, corpus_url: str) -> Browser:
-    """A server with forms for judging, over the two versions of the storm."""
+    """A server with forms for judging, over the two versions of a report on a storm."""
     fill(corpus_url, [one for one in newsroom_articles() if "storm" in one.source_id])
     return opening(corpus_url, editing=True)
 

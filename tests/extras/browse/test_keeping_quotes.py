@@ -16,7 +16,7 @@ from dedup.store import quotes as quoting
 from tests.corpora import article, at, code, deduplicator, load, sentence, sentence_hash, window
 
 SAID = code(70)  # a sentence of three stories
-FOOTER = code(71)  # a sentence of twelve stories
+FOOTER = code(71)  # a sentence of all fifteen stories
 SPOKEN = "“We will reopen the ferry line in May,” said the harbour master of Port Marlow."
 
 
@@ -53,7 +53,7 @@ def test_outlets_stories_and_articles_are_counted(said: Database) -> None:
     # Two outlets have the sentence first, at the same time; the lower source_id gives the words.
     assert (spoken.words, spoken.source_id, spoken.publication) == (sentence(SAID), "copy", None)
     assert (footer.source_id, footer.publication, footer.appeared_at) == ("n0", "Wire", at(10))
-    assert deduplicator(said).keep_sentences(outlets=2).quotes == 8  # also the rest of the copied article
+    assert deduplicator(said).keep_sentences(outlets=2).quotes == 8  # these two, and six of the copy
 
 
 def test_the_view_says_the_same(said: Database) -> None:

@@ -47,7 +47,8 @@ QUERIES = {
 
 
 def corpus(seed: int, *, dated: float) -> list[Article]:
-    """Return versions of some stories; versions of a story are duplicates. `dated`: share with a time."""
+    """Return versions of some stories; versions of a story are duplicates. `dated`: share of dated
+    versions."""
     dice = random.Random(seed)
     made = []
     for number in range(ARTICLES):

@@ -32,7 +32,7 @@ ARTICLES_OF_A_DAY = 24 * 60
 FIRST, LAST = date(2020, 1, 1), date(2020, 1, 31)
 
 
-PAGE_OF_HITS = 2 * search.HITS + 4 * search.SEARCH_PAGE  # hits, their counts, and a page of lines
+PAGE_OF_HITS = 2 * search.HITS + 4 * search.SEARCH_PAGE  # the hits, their counts, and the lines of a page
 OUTLET, NONE = "Outlet 7", counting.Marks()
 
 
@@ -43,7 +43,7 @@ def found(cursor: Cursor, text: str | None = None, **fields: Any) -> int | None:
 
 
 def part(counted: int, ask: Callable[[Cursor], Any]) -> Callable[[Cursor], object]:
-    """Return a question for which at most `counted` articles are counted."""
+    """Return a question that counts at most `counted` articles."""
 
     def asked(cursor: Cursor) -> object:
         with pytest.MonkeyPatch.context() as patch:

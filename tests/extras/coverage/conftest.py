@@ -1,4 +1,4 @@
-"""Fixtures for tests of coverage: corpora with an index of words and with counted words."""
+"""Fixtures for tests of coverage: corpora with an index of words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Origins of 30 stories and sets of real news. A person counted them by reading, before the program did.
+"""Origins of 30 stories and sets of real news, which a person counted by reading before the program did.
 
 The set `25-171` is the press release of a study, and the reports on the study; the ids of its articles begin
 with `is-25-171-`. Other ids are of US outlets. Each count has its reasons. The program's numbers were right

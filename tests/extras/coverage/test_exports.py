@@ -41,11 +41,11 @@ def march(day: int, hour: int = 8) -> datetime:
 
 @pytest.fixture
 def corpus(database: Database) -> Iterator[Deduplicator]:
-    """Stories of Wire (0, 1 from the AP, 2), a hostile outlet (3) and no outlet (4), and an article without
-    text.
+    """Stories 0, 1 and 2 of Wire, 3 of a hostile outlet and 4 without an outlet; and an article without text.
 
-    Herald copies story 0 after 2 hours and story 1 after 4. `Herald Online` is an alias of Herald and
-    copies the same. The hostile outlet and Wire share story 2 without known times. One article is of April.
+    Wire credits story 1 to the AP. Herald copies story 0 after 2 hours and story 1 after 4. `Herald Online`,
+    an alias of Herald, copies story 0. The hostile outlet and Wire share story 2 without known times. One
+    article is of April.
     """
     with database.transaction() as cursor:
         cursor.execute(

@@ -27,7 +27,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def dd(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deduplicator]:
-    """A corpus with one article of each of some outlets."""
+    """A corpus of six articles: four name different outlets, one names none, and one has a blank name."""
     monkeypatch.setenv("DEDUP_DATABASE_URL", database.url)
     names = ("Courier", "www.courier.example", "courier.example", "Herald", None, " ")
     with Deduplicator(database.url) as found:

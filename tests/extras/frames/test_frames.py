@@ -168,7 +168,7 @@ def test_an_empty_corpus_is_tables_without_rows(database: Database) -> None:
         assert (found.num_rows, found.schema) == (0, schema)
 
 
-def test_since_is_of_the_article_the_later_one_and_any_of_the_story(dd: Deduplicator) -> None:
+def test_since_selects_pairs_by_the_later_article_and_stories_by_any_article(dd: Deduplicator) -> None:
     since = at(100)
     assert set(frames.marks(dd, since=since)["source_id"].to_pylist()) == {"c2", "c3", "s", "u", "f"}
     assert frames.duplicates(dd, since=since)["source_id"].to_pylist() == ["c2", "c3"]

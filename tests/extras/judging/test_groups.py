@@ -83,7 +83,7 @@ def test_adjusted_rand_of_a_large_corpus_does_not_overflow() -> None:
 
 
 def test_recall_by_size_of_story_by_hand() -> None:
-    # A story of two, found; and a story of six, of which four are in one group: 6 of its 15 pairs.
+    # A story of two is found. Of a story of six, four are in one group: 6 of its 15 pairs are found.
     known = dict.fromkeys([(0, 1), *combinations(range(2, 8), 2)], DUPLICATE)
     groups = np.array([0, 0, 1, 1, 1, 1, 2, 3, 4], np.int32)
     bands = score_groups(groups, truth(9, known)).by_size

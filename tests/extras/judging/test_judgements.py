@@ -65,8 +65,8 @@ def test_strata_are_asked_by_turns(database: Database) -> None:
     small = [pick_of("b", other, "small", 7, 2) for other in "cd"]
     with database.transaction() as cursor:
         judgements.pick(cursor, [*big, *small, pick_of("g", "h", "single", 1, 1)])
-        # First comes one pair of each stratum. Each other pair comes by its place in its stratum, from 0,
-        # divided by the number of picked pairs there: 1/5, 2/5, 1/2 (small), 3/5, 4/5.
+        # First comes one pair of each stratum. The other pairs are sorted by k/n: the pair is number k of the
+        # n picked pairs of its stratum, counted from 0. So the order is 1/5, 2/5, 1/2 (small), 3/5, 4/5.
         order = ["ab", "bc", "gh", "ac", "ad", "bd", "ae", "af"]
         assert names(judgements.waiting(cursor, "ann")) == order
         assert judgements.strata(cursor) == {"big": 100, "small": 7, "single": 1}
@@ -133,7 +133,7 @@ def test_judgements_outlive_a_delete_and_count_again_after_a_load(corpus: Databa
         judgements.record(cursor, ("a", "b"), "ann", "duplicate")
         articles.delete(cursor, ["b"])
         progress = judgements.progress(cursor, "ann")
-        assert (progress.judged, progress.left, progress.missing) == (0, 2, 2)  # ab and bc lack b
+        assert (progress.judged, progress.left, progress.missing) == (0, 2, 2)  # ab and bc: b is deleted
         assert names(judgements.waiting(cursor, "ann")) == ["ac", "ad"]
         assert judgements.listed(cursor) == []
         with pytest.raises(NotFoundError, match="is gone"):

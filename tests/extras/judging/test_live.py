@@ -1,4 +1,4 @@
-"""People's judgements of the live corpus: its stories, and the effect of other thresholds."""
+"""Judgements and the stored corpus: scores of its stories, and the effect of other thresholds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tune` proposes thresholds that agree with people's judgements, and recognises gains by chance."""
+"""`tune` proposes thresholds that agree with people's judgements, and recognises chance gains."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def pair(
 
 
 def people_who_say_duplicate_from(threshold: float, count: int = 60) -> list[JudgedPair]:
-    """Return pairs with evenly spread signatures: duplicate from `threshold` on, similar from 0.2 on."""
+    """Return judged pairs with evenly spread signature Jaccards: duplicates from `threshold` on, similar from
+    0.2 on."""
     values = np.linspace(0.02, 0.98, count)
     names = ["duplicate" if v >= threshold else "similar" if v >= 0.2 else "different" for v in values]
     return [pair(name, signature=float(v)) for name, v in zip(names, values, strict=True)]

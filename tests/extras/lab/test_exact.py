@@ -85,7 +85,7 @@ def test_common_substring_of_long_bad_cases() -> None:
 
 def test_colliding_hashes_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
-    # In the first two attempts all letters have the same hash.
+    # With the seeds 0 and 1, all letters have the same hash.
     def bad(text: str, seed: int = 0) -> Hashes:
         return letters(text, seed) if seed > 1 else np.zeros(len(text), np.uint64)
 

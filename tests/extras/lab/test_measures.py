@@ -103,7 +103,7 @@ def test_recall_by_kind_tells_found_from_grouped() -> None:
 
 
 def many_stories() -> Evaluation:
-    """Return forty right pairs with a score of 0.8, and forty wrong pairs with a score of 0.6."""
+    """Evaluate a method that gives 40 right pairs a score of 0.8, and 39 wrong pairs a score of 0.6."""
     known = {(2 * i, 2 * i + 1): DUPLICATE for i in range(40)}
     pairs = {**dict.fromkeys(known, 0.8), **{(2 * i, 2 * i + 3): 0.6 for i in range(39)}}
     return evaluate(result(80, pairs, threshold=0.5), truth(80, known))

@@ -1,4 +1,4 @@
-"""The lab on the live corpus: its newest articles, its settings, and the pairs that are picked."""
+"""The lab on a stored corpus: its newest articles, its settings, and the pairs that are picked."""
 
 from __future__ import annotations
 

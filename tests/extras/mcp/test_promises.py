@@ -99,7 +99,7 @@ def test_over_http_the_official_client_calls_every_tool_of_the_command_with_its_
 
 
 def with_headers(headers: dict[str, str], asking: Any) -> Any:
-    """Return what `asking` finds with an HTTP client that sends these headers."""
+    """Call `asking` with an HTTP client that sends these headers; return the result."""
     import anyio
 
     async def run() -> Any:

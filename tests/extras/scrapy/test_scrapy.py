@@ -187,7 +187,7 @@ def test_a_crawl_gives_every_item_its_verdict(
 
 
 @pytest.mark.long("dedup", "migrations")
-def test_what_passed_before_its_original_is_named_by_the_item_of_that_one(
+def test_the_item_of_a_late_original_names_its_copies(
     database: Database, corpus_url: str, tmp_path: Path
 ) -> None:
     with served(NewspaperSite(newest_first=True)) as newspaper:

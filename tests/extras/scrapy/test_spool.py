@@ -105,7 +105,7 @@ def test_what_is_not_the_articles_fault_is_not_held_against_it(spool: Spool, err
     assert not spool.refused.exists()
 
 
-def test_what_will_never_be_taken_is_put_aside_and_the_others_go_on(spool: Spool) -> None:
+def test_refused_entries_are_put_aside_and_the_others_delivered(spool: Spool) -> None:
     for article in given(4):
         spool.add(article)
 

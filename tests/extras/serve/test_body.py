@@ -1,4 +1,4 @@
-"""An article in a request is read like a line of a file, except for its id and for web pages."""
+"""The body of a request is read as an article, like a line of a file."""
 
 from __future__ import annotations
 

@@ -365,7 +365,8 @@ GET = b"GET /v1/articles?source_id=a HTTP/1.1\r\nHost: localhost\r\n"
 
 @contextmanager
 def opened(door: Door, count: int, *sent: bytes) -> Iterator[list[socket.socket]]:
-    """Open `count` connections; the first sends the first of `sent`, and so on, again and again."""
+    """Open `count` connections, which send the items of `sent` in turn; after the last item comes the
+    first."""
     with ExitStack() as stack:
         made = []
         for number in range(count):
@@ -398,7 +399,7 @@ def test_clients_that_trickle_keep_nobody_out(door: Door, monkeypatch: pytest.Mo
         wait_until(lambda: sum(not ended(one) for one in slow) < 20)
 
 
-def test_what_is_worked_on_does_not_give_way_and_what_is_only_kept_open_does(
+def test_busy_connections_stay_and_idle_connections_are_closed_for_new_ones(
     serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "MAX_CONNECTIONS", 4)
@@ -424,13 +425,13 @@ def test_what_is_worked_on_does_not_give_way_and_what_is_only_kept_open_does(
 
 
 class Held:
-    """A connection with only the attributes by which the server chooses one to close when a new one comes."""
+    """A connection with only the attributes that decide which connection the server closes for a new one."""
 
     def __init__(self, client: str, since: float, *, waits: bool = True, idle: bool = False) -> None:
         self.client_key, self.waits_since, self.waits, self.idle = client, since, waits, idle
 
 
-def test_who_has_most_connections_gives_way_first() -> None:
+def test_the_client_with_most_connections_loses_one_first() -> None:
     def gives_way(*held: Held) -> int | None:
         found: Any = server._first_to_close(list(held))  # type: ignore[arg-type]
         return None if found is None else held.index(found)

@@ -244,7 +244,7 @@ def test_an_outage_is_waited_for(door: Door, database: Database, monkeypatch: py
         assert sorted(event.data["source_id"] for event in client.take(4)) == names(4)
 
 
-def test_a_cursor_that_is_none_is_refused_and_one_that_ends_is_told(door: Door, database: Database) -> None:
+def test_invalid_and_expired_cursors_are_refused(door: Door, database: Database) -> None:
     is_problem(door.ask("GET", "/v1/changes", headers={"Last-Event-ID": "x"}, stream="true"), 400, "cursor")
     is_problem(door.ask("GET", "/v1/changes", stream="yes"), 400)
     settle(database, *names(1))

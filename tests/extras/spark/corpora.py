@@ -96,7 +96,7 @@ class Outcome:
     """A result in the form in which tests compare engines.
 
     Attributes:
-        best_match: later `source_id` by earlier `source_id`, of the pairs with the flag `best_match`.
+        best_match: `source_id` of an article -> `source_id` of the later article that is its best match.
     """
 
     answer: Answer

@@ -183,7 +183,8 @@ def eligible(places: Groups, w: int, undecided: Collection[int]) -> set[int]:
 
 
 def head_meetings(places: Groups, w: int, newly: Set[int]) -> Meetings:
-    """HEAD: return each newly eligible node with the earlier undecided nodes at the first `w` places."""
+    """HEAD: return each newly eligible node with each undecided node before it, among the first `w`
+    places."""
     found: dict[NodePair, list[Kind]] = {}
     for (kind, _), own in places.items():
         for at, b in enumerate(own[:w]):
@@ -209,7 +210,7 @@ def star_meetings(given: Groups, newly: Set[int], last: Mapping[int, int], state
 
 
 def star_later(c: int, x: int, state: State) -> bool:
-    """STAR, first case: return whether x is later than c and never became eligible, decided or not."""
+    """STAR, first case: return whether x is later than c and never became eligible; x may be decided."""
     return x > c and x not in state.eligible_in
 
 

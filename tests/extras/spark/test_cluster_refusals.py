@@ -247,7 +247,7 @@ def test_edits_since_are_found_by_content(database: Database, tmp_path: Path) ->
     folder = result().write(tmp_path / "result")
     load(database, article("like", window(3, 6), 3, added_at=at(50)))
     refused(database, folder, "1 article with another text, title, language or scope")
-    load(database, GIVEN[2])  # undo the edit: by content nothing has changed
+    load(database, GIVEN[2])  # undo the edit: the content is as before
     load(database, Article("apart", GIVEN[3].text, "A headline", published_at=at(4), added_at=at(50)))
     refused(database, folder, "1 article with another text, title, language or scope")
 

@@ -120,7 +120,7 @@ def test_a_run_gives_the_marks_of_the_oracle(folder: Path) -> None:
     assert said["input"]["refused"] == {"the source_id comes more than once": 2}
     assert "read: 11 rows" in done.stderr
     assert json.loads((folder / "out" / "run.json").read_text())["counts"]["mark"] == len(marks)
-    # A second run makes no step again, and mixes no results.
+    # A second run makes no step again. A run with other settings is refused.
     again = run(["run", "--input", "articles.parquet", "--output", "out", "--master", "local[2]"], folder)
     assert again.returncode == 0, again.stderr
     assert "refused: 2 for: the source_id comes more than once" in again.stderr

@@ -158,8 +158,8 @@ def test_a_result_is_written_as_it_is(spark: Any, tmp_path: Path) -> None:
 
 
 def test_articles_of_a_table_get_their_marks(spark: Any, tmp_path: Path) -> None:
-    """Start from texts: a first run, the same folder again, other input, known fingerprints, and a
-    horizon."""
+    """Run from texts: in a new folder, in the same folder again, with other input, with known fingerprints,
+    and with a horizon."""
     from dedup.extras.spark.estimate import estimate
     from dedup.extras.spark.options import CorpusState
     from dedup.extras.spark.schema import FINGERPRINT
@@ -211,7 +211,7 @@ def test_articles_of_a_table_get_their_marks(spark: Any, tmp_path: Path) -> None
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
 
 
-def test_what_would_cost_too_much_is_told_before_it_is_paid(spark: Any, tmp_path: Path) -> None:
+def test_a_run_over_the_limit_of_pairs_is_refused_before_its_rounds(spark: Any, tmp_path: Path) -> None:
     corpus = story(40, Settings())
     with pytest.raises(
         WorkError, match=r"up to [0-9,]+ pairs, and 50 are allowed.*(sentence|bucket) -?[0-9]+: "

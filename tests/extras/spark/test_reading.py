@@ -195,7 +195,8 @@ def test_a_table_is_read_as_a_file(spark: Any, tmp_path: Path, name: str) -> Non
 
 
 def comparable(refused: list[tuple[str | None, str]]) -> list[tuple[str, str]]:
-    """Return refusals without the ids and sizes of too long rows, which file readers count differently."""
+    """Return refusals without the ids and sizes of too long rows, because file readers count these
+    differently."""
     found = []
     for id, reason in refused:
         long = "the limit is" in reason

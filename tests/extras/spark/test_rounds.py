@@ -19,7 +19,8 @@ Edges = list[tuple[int, int]]
 
 @st.composite
 def waiting(draw: st.DrawFn) -> tuple[Edges, set[int]]:
-    """Draw duplicate pairs of undecided nodes, and eligible nodes, among them the later node of each pair."""
+    """Draw pairs of nodes that are duplicates, and a set of eligible nodes. The later node of each pair is
+    eligible."""
     pairs = draw(st.sets(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=30))
     edges = sorted({(min(pair), max(pair)) for pair in pairs if pair[0] != pair[1]})
     eligible = {b for _, b in edges} | draw(st.sets(st.integers(0, 12)))

@@ -1,4 +1,4 @@
-"""Scopes on Spark: each scope has the marks of a corpus of its own, also from Postgres and back."""
+"""Scopes on Spark: each scope has the marks of a separate corpus, also in exchange with Postgres."""
 
 from __future__ import annotations
 

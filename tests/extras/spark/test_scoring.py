@@ -50,7 +50,8 @@ def batch(pairs: list[tuple[int, Fingerprint, Fingerprint, Relation | None]]) ->
 
 
 def texts_of(settings: Settings) -> list[Fingerprint]:
-    """Return invented fingerprints. If the settings have prints, the texts are misread stories or short."""
+    """Return invented fingerprints; with prints in the settings, fingerprints of misread stories and short
+    texts."""
     if not settings.prints:
         return [
             e.made

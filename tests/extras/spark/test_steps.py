@@ -90,7 +90,7 @@ SMALL: Small = {"head_minimum": 4, "budget": 0}
 
 
 def written(work: Path) -> dict[str, int]:
-    """Return the finished steps, each with the number of its file."""
+    """Return the finished steps, each with the lowest inode of its files."""
     found = {}
     for done in work.glob("*/done"):
         files = list(done.parent.glob("data/*.parquet"))

@@ -1,6 +1,6 @@
 """A server may send anything, slowly or for ever. It harms only its own feed, and leaves nothing behind.
 
-The tests hold the promises 11, 15 and 17 of docs/reliability.md.
+The tests check promises 11, 15 and 17 of docs/reliability.md.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ HOSTILE = st.lists(st.tuples(CLAIMED, CLAIMED | st.none(), CLAIMED | st.just("")
 @pytest.mark.long("dedup", "migrations")
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(HOSTILE)
-def test_whatever_a_feed_claims_articles_of_others_stay_and_theirs_go_on(
+def test_no_claim_of_a_feed_changes_or_blocks_articles_of_others(
     sites: tuple[Site, Site],
     poll: Any,
     database: Database,
