@@ -227,7 +227,7 @@ class Settings:
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-# `help(Settings)` has the words of `dedup settings`: two descriptions of a setting would come to differ.
+# `help(Settings)` has the words of `dedup settings`, so that both describe a setting in the same way.
 _told = "\n".join(f"    {item.name}: {item.metadata['about']}." for item in fields(Settings))
 Settings.__doc__ = f"{cleandoc(Settings.__doc__ or '')}\n\nAttributes:\n{_told}\n"
 

@@ -39,7 +39,7 @@ MIN_SENTENCE = 12  # Minimum characters; a shorter piece, such as "Mr. ", is joi
 # sentences. This module, unlike Punkt, also splits after abbreviations, and may cut a sentence into pieces.
 COMMON_PIECES = 4
 # Misread texts are aligned in steps of this many letters, so that time grows linearly. A step keeps only the
-# first half of its alignment. If a text lacks up to 5,000 letters, the second half shows where it goes on.
+# first half of its alignment. The second half shows where a text that lacks up to 5,000 letters continues.
 WINDOW_LETTERS = 10_000
 # Cut misread sentences after at most 500 characters, since the periods between them may be misread.
 _PIECE = re.compile(r".{1,500}(?:\s|$)|.{1,500}", re.DOTALL)
@@ -336,7 +336,7 @@ class _Side:
         self.paired: dict[int, tuple[range, Segments]] = {}
 
     def until(self, stop: int) -> Iterator[Passage]:
-        """Yield the passages before sentence `stop`; in the row of each, the other text has no passage."""
+        """Yield the passages before sentence `stop`, for rows without a passage of the other text."""
         while self._at < stop:
             yield self.next(elsewhere=True)
 
@@ -344,7 +344,7 @@ class _Side:
         first = self._sentences[self._at]
         place, segments = self.paired.get(self._at, (range(self._at, self._at + 1), ()))
         if not segments:
-            # All equal sentences were paired. If one is left over, the other text repeats it less often.
+            # All equal sentences were paired, so an unpaired one is repeated less often in the other text.
             elsewhere = normal(first.words) in self._others
             segments = whole(first.words, Kind.SAME if elsewhere else self._alone)
         self._at = place.stop
