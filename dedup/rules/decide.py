@@ -137,7 +137,8 @@ class Decisions:
         score, rule: shape (n,): score and rule of the pair with the original or, for an original, with the
             best match; the score is -1 without such a pair. The rule is a place in `rules.pairs.RULES`.
         best_place: shape (n,): place of the best match, as in `BestMatches`.
-        pairs: m pairs to store: best pairs of articles inside with earlier articles, and new best matches.
+        pairs: m pairs to store: of articles inside, the best and the pinned pairs with earlier articles; and
+            pairs with new best matches.
         best_match: shape (m,): True for `pairs` whose later article is the best match of the earlier one.
         across: pairs of an original inside and an original outside.
         component: shape (n,): lowest place in the connected component; shape (0,) if any article is outside.
