@@ -76,7 +76,7 @@ class ServerStatus:
 
 
 @dataclass(frozen=True)
-class _Postmaster:  # as described by the file postmaster.pid, which may be outdated
+class _Postmaster:  # a server as the file postmaster.pid describes it; the file may be outdated
     pid: int
     data: Path
     socket_dir: Path
@@ -100,7 +100,7 @@ class _Postmaster:  # as described by the file postmaster.pid, which may be outd
         try:  # after a reboot any process may have the pid
             process = psutil.Process(self.pid)
             mine = process.status() != psutil.STATUS_ZOMBIE and process.name().startswith("postgres")
-            return mine and Path(process.cwd()) == self.data.resolve()  # postgres works in its data folder
+            return mine and Path(process.cwd()) == self.data.resolve()  # the working directory of postgres
         except (psutil.NoSuchProcess, psutil.AccessDenied) as error:
             return isinstance(error, psutil.AccessDenied)  # root in a container may not see the folder
 
@@ -156,7 +156,8 @@ def status(home: Path | None = None) -> ServerStatus:
         server, version = _postmaster(data), _read(data / "PG_VERSION").strip() or None
         if server is None or not server.answers():
             return ServerStatus(False, data, None, None, version)
-        with suppress(psycopg.OperationalError), server.connect("postgres") as db:  # all may be in use
+        # All connections may be in use.
+        with suppress(psycopg.OperationalError), server.connect("postgres") as db:
             version = db.info.parameter_status("server_version")
         return ServerStatus(True, data, server.url(), server.pid, version)
 
