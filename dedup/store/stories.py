@@ -136,7 +136,7 @@ class StorySummary(Answer):
         id: source_id of the original; title, publication and first words are of the representative.
         copied_by: publications of duplicates known to be later, sorted by name.
         first_at: time when the original was published, in UTC, if known.
-        last_at: time when the last article was published.
+        last_at: time when the last article was published; None unless `times_known`.
         also_in: publications of the other duplicates.
         times_known: true if every duplicate has a known delay.
         first_words: first words of the text, if there is no title.
