@@ -86,7 +86,7 @@ def make_verdict(source_id: str | None, mark: Mark, found: Sequence[Partner], un
     duplicate = mark.status is Status.DUPLICATE
     behind = Relation.DUPLICATE if duplicate else Relation.SIMILAR
     names = {article_id: order[1].decode() for order, article_id, _ in found}
-    # An article of a template may have thousands of related articles, so only the shown ones become matches.
+    # An article of a template may have thousands of related articles, so make matches only of those shown.
     ranked = sorted(
         (f for f in found if f[2].relation is behind), key=lambda f: (-f[2].scores.score, f[0][1])
     )
