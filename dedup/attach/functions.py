@@ -20,7 +20,7 @@ FIELDS = ("title", "url", "publication", "language", "published_at", "byline", "
 LATER_FIELDS = ("byline", "scope")
 
 BYTES_PER_CHARACTER = 4  # Maximum bytes of a character in UTF-8
-MARK_COLUMNS = ("status", "duplicate_of", "score")  # Added by `--mark-columns`, after the schema as prefix
+MARK_COLUMNS = ("status", "duplicate_of", "score")  # In the table, the schema precedes these names
 
 TIMES = ("date", "timestamp without time zone", "timestamp with time zone")
 

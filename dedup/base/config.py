@@ -183,7 +183,7 @@ def _read_bytes(path: Path) -> tuple[bytes, int]:
 
 
 def _warn_if_readable(path: Path, mode: int, url: str, instead: str = "") -> None:
-    # Such a file is not refused, because Docker and Kubernetes mount secrets with mode 0444 by default.
+    # Only warn of a file that all may read, because Docker and Kubernetes mount secrets with mode 0444.
     if mode & stat.S_IROTH and has_password(url):
         _warn_readable(path, instead)
 

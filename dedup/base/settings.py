@@ -112,8 +112,8 @@ class Settings:
         2, "rule", "minimum number of shared sentences for relations by sentences", 1, 100
     )  # fmt: skip
     evidence_shingles: int = _setting(
-        # Different price tables share all their shingles, but have only 4 to 6; short prose has 8. Values
-        # from 5 to 10 work.
+        # Two different price tables may share all their shingles, but a table has only 4 to 6 shingles, and
+        # short prose has 8. Values from 5 to 10 work.
         8, "rule", "minimum number of shingles in each article for relations by signature", 1, 10_000
     )  # fmt: skip
     containment_sentences: int = _setting(

@@ -264,7 +264,7 @@ class Session:
         connection = self.connection
         patience = connection.patience
         working = (self.timeouts.statement if seconds is None else seconds) + GRACE_SECONDS
-        connection.patience = min(patience, working)  # BEGIN is quick
+        connection.patience = min(patience, working)  # BEGIN needs no more patience
         try:
             self._set_timeouts(seconds)
             with connection.transaction(), connection.cursor(binary=True) as cursor:

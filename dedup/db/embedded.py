@@ -100,7 +100,8 @@ class _Postmaster:  # a server as the file postmaster.pid describes it; the file
         try:  # after a reboot any process may have the pid
             process = psutil.Process(self.pid)
             mine = process.status() != psutil.STATUS_ZOMBIE and process.name().startswith("postgres")
-            return mine and Path(process.cwd()) == self.data.resolve()  # the working directory of postgres
+            # The working directory of postgres is its data folder.
+            return mine and Path(process.cwd()) == self.data.resolve()
         except (psutil.NoSuchProcess, psutil.AccessDenied) as error:
             return isinstance(error, psutil.AccessDenied)  # root in a container may not see the folder
 
@@ -299,6 +300,7 @@ def _bring_up(data: Path, port: int = PORT) -> _Postmaster:
             if not nameable:
                 shutil.rmtree(socket_dir, ignore_errors=True)
             fatal = [line for line in _read(data / "server.log")[seen:].split("\n") if "FATAL:" in line]
-            if not any("is still in use" in line for line in fatal):  # children of a dead server: try again
+            # If children of a dead server still use its memory, try again.
+            if not any("is still in use" in line for line in fatal):
                 raise EmbeddedServerError(fatal[-1] if fatal else str(failure)) from None
     raise EmbeddedServerError(f"no answer in {READY_SECONDS} s; the server may be recovering: try again")

@@ -27,7 +27,7 @@ from dedup.text.fingerprint import Fingerprint, UnreadableError
 def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str, scope: str | None = None) -> Verdict:
     """Return the verdict that an article would get if it came now. A mere text, or an article without a date,
     counts as later than every stored article. A stored article with the same source_id is ignored, since an
-    edit would replace it. `scope`: in place of the article's scope."""
+    edit would replace it. `scope`: the scope to look in; None: the article's scope."""
     given = article if isinstance(article, Article) else Article(source_id="-", text=article)
     own_id = given.source_id if isinstance(article, Article) else None
     prefer_indexes(cursor)  # outdated statistics could make Postgres scan whole tables

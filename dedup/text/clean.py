@@ -109,7 +109,7 @@ def _blocks(text: str, found: int) -> list[str]:
 
 def _lines(text: str, found: int) -> list[str]:
     lines = text.split("\n")
-    # Split only lines that have several spaces in a row, or odd spaces, since splitting into words is slow.
+    # Split only if there are several spaces in a row, or unusual spaces, since splitting into words is slow.
     if found & SPACE or any(space in text for space in _ODD_SPACES):
         return [" ".join(line.split()) for line in lines]
     if "  " in text:
