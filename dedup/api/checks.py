@@ -66,7 +66,7 @@ def representative(name: str, value: Any) -> Representative:
 def moment(name: str, value: Any) -> datetime:
     """Convert a value to a time. The value has a form that `Article` accepts, or is an age such as `7d`."""
     if isinstance(value, str) and (ago := seconds_in(value, "mhd")) is not None:
-        with suppress(OverflowError):  # before the year 1
+        with suppress(OverflowError):  # the age may reach before the year 1
             return datetime.now(UTC) - timedelta(seconds=ago)
     found = parse_time(value, name)
     if found is None:

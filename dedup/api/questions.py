@@ -301,7 +301,7 @@ class Questions(OpenCorpus):
     def sources(
         self, source_id: str | None = None, *, text: str | None = None, limit: int = 10
     ) -> list[TextSource]:
-        """Return stored articles that an article or a text may be made of, as by a machine, best first.
+        """Return stored articles from which an article or a text may have been compiled; the best first.
 
         A high score is no proof: independent reports of one event often score as high. `limit`: maximum
         number of articles, at most 40. Raises the errors of `coverage`.

@@ -65,7 +65,7 @@ def remap(
         unmade = ddl.unmake(cursor, before, same_key=same_key)
         if before.copied and not dry_run:
             copying.forget(cursor, before)
-        if before.bases:  # a note has the number of a base table, which may change here
+        if before.bases:  # notes have numbers of base tables, which a new mapping may change
             unmade.append(ddl.forget_bases(before))
         kept = ddl.store(attachment, before)
         return attachment, [*unmade, kept, *ddl.make(cursor, attachment, shape)]

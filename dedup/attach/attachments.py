@@ -43,9 +43,9 @@ class Base(Answer):
         keys: columns that tell which rows must be read again.
         kinds: type of each column whose changes are noted; of a domain, its base type.
         columns: number, type and expression of each column, as in `Attachment.seen`.
-        by: column with its key: of the attached table (NAME), of the base `of` (REFERRED).
-        of: number of the base table whose rows have its key in `by`.
-        gives: field of an article that is a name from this table.
+        by: column with keys of this table: a column of the attached table (NAME), or of base `of` (REFERRED).
+        of: number of the base table that has the column `by`; None for NAME.
+        gives: field of an article whose value is a name from this table.
         name: column of the name.
     """
 

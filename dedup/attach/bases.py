@@ -57,7 +57,7 @@ def owners(cursor: Cursor, attachment: Attachment) -> set[str | None]:
 
 
 def columns_read(cursor: Cursor, oid: int) -> dict[int, set[str] | None]:
-    """Return the columns that a view reads, by the oids of their tables. None: all of a row is used."""
+    """Return the columns that a view reads, by the oids of their tables. None: the view uses whole rows."""
     found: dict[int, set[str] | None] = {}
     for table, column in cursor.execute(_sql("columns_read"), {"oid": oid}).fetchall():
         known = found.setdefault(table, set())
@@ -189,8 +189,8 @@ class _Finding:
         for key in self._attachment.keys:
             if key not in columns:
                 raise InputError(
-                    f"{WATCH}: {table.shown} tells no row without {key!r}: add {key}={table.shown}.COLUMN, or"
-                    f" only name {table.shown}"
+                    f"{WATCH}: without {key!r}, no row of the view can be found from {table.shown}: add"
+                    f" {key}={table.shown}.COLUMN, or name only {table.shown}"
                 )
         keys = tuple(columns[key] for key in self._attachment.keys)
         self._make(KEY, table, self._own(table), keys, self._noted(table))
@@ -198,7 +198,8 @@ class _Finding:
     def _tell_by_references(self) -> None:
         waiting = list(self._references)
         while waiting:
-            # Take all references to a table before any from it: each is another way to rows of the view.
+            # Take all references to a table before the references from it: each reference to it is one more
+            # way to find rows of the view.
             last = {item.table.oid: item for item in waiting}
             ready = [
                 item for item in waiting if last.get(item.referrer.oid, item) is item and self._above(item)
@@ -328,11 +329,11 @@ def given_again(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A base table as it is called now."""
+    """A base table, with its present name and the present names of its columns."""
 
     cursor: Cursor
     place: tuple[str, str]
-    now: Mapping[str, str]  # present names of its columns
+    now: Mapping[str, str]  # present name of each stored column
     present: set[str]
 
     def has(self, columns: Sequence[str]) -> bool:

@@ -134,7 +134,7 @@ def pull(
 
 
 def pull_all(database: Database, attachment: Attachment, since: str | None, stop: Callable[[], bool]) -> bool:
-    """Copy rows changed since `since`. If it is None, copy all rows, and delete copies of rows that are gone.
+    """Copy rows changed since `since`. If None, copy all rows, and delete the copies of rows that are gone.
     Return False after `stop`. Raises UnfitError: copying exceeds `Timeouts.statement`, or `pull` fails."""
     page, deadline = attachment.page(recent=since is not None), time.monotonic() + database.timeouts.statement
     given: dict[str, Any] = {"after": None, "since": since, "limit": PAGE}

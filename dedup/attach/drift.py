@@ -180,7 +180,7 @@ def problems(cursor: Cursor) -> list[str]:
 
 
 def held(attachment: Attachment) -> list[str]:
-    """Return a line that says why the last attempt to read a table failed; no line after a success."""
+    """Return a line that says why a table could not be read; no line after a comparison of all rows."""
     return [attachment.seen["held"]] if "held" in attachment.seen else []
 
 

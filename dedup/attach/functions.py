@@ -20,7 +20,7 @@ FIELDS = ("title", "url", "publication", "language", "published_at", "byline", "
 LATER_FIELDS = ("byline", "scope")
 
 BYTES_PER_CHARACTER = 4  # Maximum bytes of a character in UTF-8
-MARK_COLUMNS = ("status", "duplicate_of", "score")  # Added to the table by `--mark-columns`
+MARK_COLUMNS = ("status", "duplicate_of", "score")  # In the table, the schema precedes these names
 
 TIMES = ("date", "timestamp without time zone", "timestamp with time zone")
 
@@ -98,7 +98,7 @@ class Function:
 
 
 def _field(attachment: Attachment, name: str, zoned: bool = False) -> Part:
-    """Return an SQL expression for a field of row `t`. Long texts are cut; impossible times become null."""
+    """Return SQL for a field of row `t`. Long values except bodies are cut; impossible times become null."""
     column = attachment.columns.get(name)
     if column is None:
         return sql.SQL("NULL::timestamptz" if name == "published_at" else 'NULL::text COLLATE "C"')

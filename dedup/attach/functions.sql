@@ -61,7 +61,7 @@ CASE WHEN pg_typeof(t.{column}) = 'json'::regtype THEN to_jsonb(t.{column}::text
 DECLARE
     before text := current_setting('dedup.writing', true);
 BEGIN
-    PERFORM set_config('dedup.writing', 'on', true);  -- to write marks is no change of the row
+    PERFORM set_config('dedup.writing', 'on', true);  -- triggers must not note the written marks
     WITH wanted AS MATERIALIZED (
         SELECT g.id, t.part, t.place, g.status, {original} AS original, g.score
         FROM unnest($1, $2, $3, $4) AS g (id, status, original, score)
@@ -97,7 +97,7 @@ BEGIN
         BEGIN
 {found}
         EXCEPTION WHEN OTHERS THEN
-            noted := '{{}}';  -- the owner changed the table: all of it is to be compared
+            noted := '{{}}';  -- the owner changed the table: compare the whole table
         END;
     END IF;
     INSERT INTO {outbox} ({columns}, amount, source_ids)
@@ -160,8 +160,8 @@ SELECT DISTINCT g.id FROM old_rows o FULL JOIN new_rows n ON {same}
             OR {differs})
 
 -- name: owned
--- If the table belongs to another role now, note only that all rows are to be compared. Of a partitioned table the whole
--- table counts.
+-- If the table belongs to another role now, note only that all rows must be compared. For a partition, the owner of
+-- the partitioned table decides.
     IF (SELECT pg_get_userbyid(c.relowner) FROM pg_class c
         WHERE c.oid = coalesce(pg_partition_root(TG_RELID), TG_RELID)) IS DISTINCT FROM current_user THEN
         INSERT INTO {outbox} ({columns}, amount, source_ids) VALUES ({id}, 1, '{{}}');
@@ -186,7 +186,7 @@ END
         INSERT INTO {outbox} ({columns}, amount, source_ids)
             SELECT {id}, 1, ARRAY[g.id] FROM ({inserted} LIMIT 2) AS g (id);
         GET DIAGNOSTICS rows_noted = ROW_COUNT;
-        IF rows_noted = 2 THEN  -- there may be more
+        IF rows_noted = 2 THEN  -- two is the limit: more rows may follow
             {note_rest};
         END IF;
         RETURN NULL;

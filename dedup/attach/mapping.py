@@ -42,7 +42,8 @@ class TableMapping:
     changed: str | None = None  # column with the time of a row's last change, if there is one
     every: int | None = None  # minutes between searches; 0: never search; None: EVERY_MINUTES for views
     keep: tuple[str, ...] = ()  # columns whose values are stored with the articles
-    # Tables that a view reads and whose changes are noted, each as "TABLE" or "KEY=TABLE.COLUMN".
+    # Tables that a view reads and whose changes are noted, each as "TABLE", "KEY=TABLE.COLUMN" or
+    # "OTHER.COLUMN=TABLE.COLUMN".
     watch: tuple[str, ...] = ()
 
 

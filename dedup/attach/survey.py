@@ -21,7 +21,7 @@ LOOKED_AT_ROWS = 100  # Rows checked at each end of the table, in order of keys:
 TOLERATED = 20  # At most one in 20 bodies may look like HTML, since an article may be about HTML
 
 # Maximum rows in the sample that is searched for repeated texts. If a table has five million texts, each
-# twice, the sample has both rows of about twenty texts, which is enough. It is read in one or two seconds.
+# twice, the sample has both rows of about twenty texts, which is enough. The sample is read in 1 to 2 s.
 SAMPLED_ROWS = 20_000
 
 SAMPLED_CHARACTERS = (2_000, 64)  # Number of first characters compared: of a body, and of another column
@@ -31,7 +31,7 @@ READERS = ("smallint", "integer", "bigint", "uuid")  # Types, besides text, of c
 
 ROWS_A_READER = 3  # Minimum rows per reader on average; with fewer, a column does not identify readers
 REPEATED_ROWS = 6  # Minimum number of rows that repeat a text: fewer may be chance
-TWICE = 10  # Of the rows with repeated texts, at most one in ten may be a second row for the same reader
+TWICE = 10  # At most one in ten rows with repeated texts may be a further row of the same reader
 
 
 def articles_of(attachment: Attachment, percent: float = 100) -> Part:

@@ -21,8 +21,8 @@ _of_bases = Statements("attach/bases")
 NOTES = 2_000  # Approximate maximum number of changes read in one transaction; the last note may exceed it
 VACUUM_NOTES = 200_000  # Number of changes after which the space of old notes is freed
 
-# Maximum changed rows of a base table whose keys one statement gets, to find the rows of the attached table
-# that belong to them. If more changed, all rows are compared, page by page.
+# Maximum number of changed rows of a base table for which one statement finds the rows of the attached table.
+# If more rows changed, all rows are compared, page by page.
 BASE_KEYS = 10_000
 
 # If a change of a base table names no rows, all rows are compared. A program may change such a table every
@@ -165,8 +165,8 @@ class _Sync:
             for attachment_id in dict.fromkeys(note[1] for note in found):
                 of = [note for note in found if note[1] == attachment_id]
                 attachment = known.get(attachment_id)
-                # If note[4] is set, it is the number of a base table. `_refer` takes such notes, but only of
-                # base tables to which the attached table still refers. Other notes would stay: delete them.
+                # note[4] is the number of a base table, or None. `_refer` takes the notes of base tables to
+                # which the attached table still refers. Other notes would stay, so delete them.
                 known_bases = {base.number for base in attachment.referring} if attachment else set()
                 taken += [note[0] for note in of if note[4] is not None and note[4] not in known_bases]
                 of = [note for note in of if note[4] is None]

@@ -19,7 +19,7 @@ LONGEST_IDENTIFIER = 63  # Maximum bytes of a name in Postgres
 KEYS = ("smallint", "integer", "bigint", "numeric", "uuid", *TIMES)  # Types of keys, besides text types
 
 # Kinds of relations (pg_class.relkind) that get no triggers: views, materialized views, and foreign tables.
-# Their rows change through other tables, a REFRESH or another server, which fires no trigger of theirs.
+# Other tables, a REFRESH or another server change their rows, and would not fire their triggers.
 VIEWS = ("v", "m", "f")
 
 

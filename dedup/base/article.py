@@ -32,7 +32,7 @@ MAX_FIELD_BYTES: dict[str, int] = {
 """Maximum size of each field, in bytes of UTF-8."""
 
 # dedup/attach/functions.py has the same limits for attached tables.
-KEPT_CHARACTERS = 4_096  # Maximum; a longer text is cut, a value of another type is left out
+KEPT_CHARACTERS = 4_096  # Maximum; a longer text is cut, and any other longer value is left out
 KEPT_NAMES = 1_000  # Maximum number of kept values per article
 
 
@@ -140,7 +140,8 @@ class Article:
         return f"Article({', '.join(shown)})"
 
 
-ARTICLE_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Article))  # Also names of columns
+# Columns of the table `article` have the same names.
+ARTICLE_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Article))
 
 
 def utf8_size(text: str) -> int:

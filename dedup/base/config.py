@@ -1,4 +1,4 @@
-"""Find configured values: of an option, else of a variable, else of a key of the file `dedup.toml`.
+"""Find configured values: first in options, then in variables, then in the file `dedup.toml`.
 
 The file is `DEDUP_CONFIG`, or in the folder of the user or of the machine. The working directory is never
 searched: strangers may write there, and the file decides which database gets all texts.
@@ -77,7 +77,8 @@ def find(key: str) -> Choice | None:
 def address() -> Choice | None:
     """Return the address of the database; None for the embedded server.
 
-    Raises InputError: an address and a file with an address are both given, or a file cannot be used.
+    Raises InputError: a file cannot be used; or the environment, or `dedup.toml`, gives both an address and a
+    file with an address.
     """
     for search in (_in_environment, _in_file):
         plain, secret = search("database"), search("database_file")
@@ -182,7 +183,7 @@ def _read_bytes(path: Path) -> tuple[bytes, int]:
 
 
 def _warn_if_readable(path: Path, mode: int, url: str, instead: str = "") -> None:
-    # Such a file is not refused, because Docker and Kubernetes mount secrets with mode 0444 by default.
+    # Only warn of a file that all may read, because Docker and Kubernetes mount secrets with mode 0444.
     if mode & stat.S_IROTH and has_password(url):
         _warn_readable(path, instead)
 

@@ -55,7 +55,7 @@ _ENTITY = r"&(?:[a-zA-Z][a-zA-Z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});"
 _WITHOUT_WORDS = re.compile(
     rf"""(?:\s|<!--(?:[^-]|-(?!->))*-->|</?[a-z](?:[^<>"']|"[^"]*"|'[^']*')*>|{_ENTITY})+""", re.I
 )
-"""Tags, comments and entities alone, as in a body of one picture."""
+"""A text of nothing but tags, comments and entities, such as a body that is only a picture."""
 # Prose about HTML may mention two tags. So two tags prove HTML only if the text begins with a tag.
 _TAGS_AT_START, _TAGS_ANYWHERE = 2, 3
 _SURROGATES = re.compile(
@@ -99,7 +99,7 @@ def extract(html: str) -> str:
         raise InputError(f"the HTML is longer than {MAX_HTML_CHARACTERS:,} characters")
     html = paired(html.replace("\0", "").encode("utf-8", "ignore").decode("utf-8"))
     found: Any = None
-    # The extractor takes text before the first block for a menu and drops it, so give it only whole pages.
+    # The extractor drops text before the first block, as if it were a menu. So it gets only whole pages.
     if _PAGE.search(html):
         # Hostile HTML can cause any exception in a parser. All the text of the page is used in that case.
         with suppress(Exception):

@@ -55,18 +55,18 @@ def settled(report: BackfillReport, seconds: float | None = None) -> None:
 
 
 class OutageLog:
-    """Log the beginning and the end of an outage of a database once, and each refused right once.
+    """Log the beginning and the end of a database outage, and each error about missing rights, only once.
 
     `place`: the database in words. `then`: what follows from an outage.
     """
 
     def __init__(self, log: logging.Logger, place: str, then: str) -> None:
         self._log, self._place, self._then = log, place, then
-        self._failing: dict[str, bool] = {}  # who fails, and whether the database is away
+        self._failing: dict[str, bool] = {}  # for each failing part: True if the database does not answer it
         self._refused: set[str] = set()
 
     def note(self, error: DatabaseError | None, who: str = "") -> None:
-        """Note that the database answered (None), or its error. `who`: the part that asked."""
+        """Note an error of the database; None: the database answered. `who`: the part that asked."""
         if isinstance(error, BusyError | CollisionError):
             return  # a lock held by another transaction is not an outage
         if isinstance(error, RightsError):
@@ -81,7 +81,8 @@ class OutageLog:
             if not out:
                 self._log.error("%s; %s", error, self._then)
             return
-        # A database that answers anybody is not away. Other errors, such as a full disk, concern only `who`.
+        # If the database answers one part, the outage is over for all parts. Other errors, such as a full
+        # disk, concern only `who`.
         self._failing = {one: away for one, away in self._failing.items() if one != who and not away}
         if out and not self._failing:
             self._log.warning("%s answers again", self._place)

@@ -112,8 +112,8 @@ class Settings:
         2, "rule", "minimum number of shared sentences for relations by sentences", 1, 100
     )  # fmt: skip
     evidence_shingles: int = _setting(
-        # Different price tables share all their shingles, but have only 4 to 6; short prose has 8. Values
-        # from 5 to 10 work.
+        # Two different price tables may share all their shingles, but a table has only 4 to 6 shingles, and
+        # short prose has 8. Values from 5 to 10 work.
         8, "rule", "minimum number of shingles in each article for relations by signature", 1, 10_000
     )  # fmt: skip
     containment_sentences: int = _setting(
@@ -227,7 +227,7 @@ class Settings:
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-# `help(Settings)` has the words of `dedup settings`: two descriptions of a setting would come to differ.
+# `help(Settings)` has the words of `dedup settings`, so that both describe a setting in the same way.
 _told = "\n".join(f"    {item.name}: {item.metadata['about']}." for item in fields(Settings))
 Settings.__doc__ = f"{cleandoc(Settings.__doc__ or '')}\n\nAttributes:\n{_told}\n"
 

@@ -190,8 +190,10 @@ def _from_digits(sign: str, whole: str, fraction: str) -> datetime | None:
 
 
 def _from_days(days: float) -> datetime:
-    """Convert a spreadsheet's day count to a time: the nearest minute, or, if rounding of the count does not
-    explain the difference, the nearest second."""
+    """Convert a spreadsheet's day count to a time.
+
+    Return the nearest minute if rounding of the count explains the difference, else the nearest second.
+    """
     seconds = days * 86_400
     minute = round(seconds / 60) * 60
     places = len(repr(days).partition(".")[2])

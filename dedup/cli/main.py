@@ -102,7 +102,7 @@ app.add_typer(settings.pin_app, name="pin")
 
 
 ANYWHERE = ("database", "schema", "debug")  # Options that may also follow the name of a command
-CHOSEN = (config.URL_VARIABLE, config.SECRET_VARIABLE, config.SCHEMA_VARIABLE)  # Set by options
+CHOSEN = (config.URL_VARIABLE, config.SECRET_VARIABLE, config.SCHEMA_VARIABLE)  # Variables that options set
 
 
 def _choose_database(url: str | None) -> None:
@@ -222,7 +222,7 @@ def _failed(error: Exception, arguments: list[str]) -> int:
     words = _message(error, arguments)
     if monitor.is_check(arguments):
         return monitor.fail_check(error, words, json="--json" in arguments)
-    # A traceback has said more than the message of an unexpected error.
+    # With --debug, the traceback above says more about an unexpected error than its message.
     if not debug or isinstance(error, DedupError | ImportError | OSError | MemoryError):
         output.say(f"dedup: {words}")
     if isinstance(error, InputError | SettingError):

@@ -71,7 +71,8 @@ def status(
 
     All is well if: everything was settled at some time in the last `--max-age`; no article failed in that
     time (an empty text is not a failure); no run is stuck; a worker is alive, if there was one in the last
-    hour; the schema is complete; and the last runs did not fail for the same reason while articles wait.
+    hour; the schema is complete; no attached table has a problem; and the last runs did not fail for the same
+    reason while articles wait.
     While a run is at work, articles and changes may wait for `--max-age`. Otherwise they may wait for
     `--max-wait`: by default 15 minutes if there are workers, else `--max-age`.
 

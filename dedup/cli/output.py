@@ -87,7 +87,7 @@ def _repeat_options(command: re.Match[str]) -> str:
     words = "dedup "
     if config.URL_VARIABLE in config.options:
         url = os.environ[config.URL_VARIABLE]
-        # Rights are granted by another role, so with another address.
+        # Another role, and so another address, is needed to grant rights: leave out this address.
         secret = config.has_password(url) or command.string[command.end() :].startswith("grant ")
         words += f"--database {'…' if secret else shlex.quote(url)} "
     if config.SCHEMA_VARIABLE in config.options:

@@ -1,4 +1,4 @@
-"""Start the command `dedup`. The list of all commands is a file, since making it takes four times as long."""
+"""Start the command `dedup`. Its help is a stored file: to make the help takes four times as long."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 # psycopg converts lists element by element in Python. A settle transaction sends and receives several
 # hundred thousand hashes; numpy arrays are converted 50 times faster. Every connection needs this module, but
-# most questions have no arrays, and importing NumPy takes longer than they do: functions import it.
+# most questions have no arrays. So only functions import NumPy: the import takes longer than such a question.
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ class Connection(psycopg.Connection[Any]):
 
     def _ask(self, statement: str) -> bool:
         """Run a query about this connection's server process over a second connection; return the answer.
-        Return True if the server refuses to tell."""
+        Return True if the server refuses the second connection."""
         assert self.address
         given = parameters(Timeouts(connect=ASKING_SECONDS), self.address)
         try:
@@ -161,7 +161,7 @@ class Connection(psycopg.Connection[Any]):
 
     @property
     def lock_hint(self) -> str:
-        """Return the words that tell where a lock of a session may come from behind a pooler, else ""."""
+        """Return a hint for messages, that a pooler may hold the lock of a session; "" without a pooler."""
         # In transaction mode the session that holds the lock stays in the pooler when its client has gone.
         words = "; or a pooler in transaction mode keeps that lock: connect directly to the server"
         return words if self.pooled else ""
@@ -264,7 +264,7 @@ class Session:
         connection = self.connection
         patience = connection.patience
         working = (self.timeouts.statement if seconds is None else seconds) + GRACE_SECONDS
-        connection.patience = min(patience, working)  # enough, since BEGIN is quick
+        connection.patience = min(patience, working)  # BEGIN needs no more patience
         try:
             self._set_timeouts(seconds)
             with connection.transaction(), connection.cursor(binary=True) as cursor:

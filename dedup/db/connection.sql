@@ -2,7 +2,7 @@
 
 -- name: working
 -- Return whether a server process works on a statement. The state of another role's session is NULL, and
--- counts as working.
+-- counts as working; so does a process that became idle less than a second ago.
 SELECT coalesce(bool_or(
     state IS NULL OR state NOT LIKE 'idle%%' OR clock_timestamp() - state_change < interval '1 s'), false)
 FROM pg_stat_activity WHERE pid = %(pid)s

@@ -76,7 +76,7 @@ class ServerStatus:
 
 
 @dataclass(frozen=True)
-class _Postmaster:  # as described by the file postmaster.pid, which may be outdated
+class _Postmaster:  # a server as the file postmaster.pid describes it; the file may be outdated
     pid: int
     data: Path
     socket_dir: Path
@@ -100,7 +100,8 @@ class _Postmaster:  # as described by the file postmaster.pid, which may be outd
         try:  # after a reboot any process may have the pid
             process = psutil.Process(self.pid)
             mine = process.status() != psutil.STATUS_ZOMBIE and process.name().startswith("postgres")
-            return mine and Path(process.cwd()) == self.data.resolve()  # postgres works in its data folder
+            # The working directory of postgres is its data folder.
+            return mine and Path(process.cwd()) == self.data.resolve()
         except (psutil.NoSuchProcess, psutil.AccessDenied) as error:
             return isinstance(error, psutil.AccessDenied)  # root in a container may not see the folder
 
@@ -156,7 +157,8 @@ def status(home: Path | None = None) -> ServerStatus:
         server, version = _postmaster(data), _read(data / "PG_VERSION").strip() or None
         if server is None or not server.answers():
             return ServerStatus(False, data, None, None, version)
-        with suppress(psycopg.OperationalError), server.connect("postgres") as db:  # all may be in use
+        # All connections may be in use.
+        with suppress(psycopg.OperationalError), server.connect("postgres") as db:
             version = db.info.parameter_status("server_version")
         return ServerStatus(True, data, server.url(), server.pid, version)
 
@@ -298,6 +300,7 @@ def _bring_up(data: Path, port: int = PORT) -> _Postmaster:
             if not nameable:
                 shutil.rmtree(socket_dir, ignore_errors=True)
             fatal = [line for line in _read(data / "server.log")[seen:].split("\n") if "FATAL:" in line]
-            if not any("is still in use" in line for line in fatal):  # children of a dead server: try again
+            # If children of a dead server still use its memory, try again.
+            if not any("is still in use" in line for line in fatal):
                 raise EmbeddedServerError(fatal[-1] if fatal else str(failure)) from None
     raise EmbeddedServerError(f"no answer in {READY_SECONDS} s; the server may be recovering: try again")

@@ -137,7 +137,7 @@ def advice(cursor: Cursor, task: str, allowed: Sequence[Role], dedup: str) -> st
 
 
 def _kinds(settles: bool, stores: bool, reads: bool, sees_texts: bool, sees: bool) -> list[Role]:
-    """Return the kinds of a role, by its rights; leave out kinds that another of its kinds includes."""
+    """Return the kinds of a role, by its rights, without kinds that are part of another returned kind."""
     has: dict[Role, bool] = {
         "worker": settles,
         "reader": reads and not settles,

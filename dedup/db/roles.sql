@@ -18,9 +18,9 @@ FROM pg_roles r JOIN pg_namespace n ON n.oid = 'dedup'::regnamespace WHERE r.rol
 SELECT pg_has_role(nspowner, 'USAGE'), pg_get_userbyid(nspowner) FROM pg_namespace WHERE oid = 'dedup'::regnamespace
 
 -- name: rights_of_roles
--- Return the role of this session, and then the other roles that may log in and use the schema, each with the owner of
--- the schema, and whether the role may act as the owner, write marks, store articles, read the table of articles, read
--- texts in views, and read marks in views.
+-- Return the role of this session, then the other roles that may log in and use the schema. Return with each role the
+-- owner of the schema, and whether the role may act as the owner, write marks, store articles, read the table of
+-- articles, read texts in views, and read marks in views.
 SELECT r.rolname, pg_get_userbyid(n.nspowner), pg_has_role(r.oid, n.nspowner, 'USAGE'),
        coalesce(bool_or(c.relname = 'settle_turn' AND has_table_privilege(r.oid, c.oid, 'UPDATE')), false),
        coalesce(bool_or(c.relname = 'article' AND has_any_column_privilege(r.oid, c.oid, 'INSERT')), false),

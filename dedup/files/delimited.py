@@ -2,7 +2,7 @@
 
 A row may span several lines. A broken row becomes a record with the reason, and reading continues with the
 next row. The delimiter of CSV is the character that gives the most known names in the header. If no name is
-known, it is the character that gives the most columns, equally many in the header and in most rows below.
+known, the delimiter is the character that gives the most columns, the same number in most rows below.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def read_values(source: LineSource, path: Path | None) -> Iterator[tuple[int, by
     around: list[str | None] = []  # keys of the brackets that are open around the list
     depth = 0  # number of open brackets within the list
     inside, found = path is None, False
-    before = b""  # while outside the list: bytes since the last bracket, or their end
+    before = b""  # outside the list: the last bytes since the last bracket, at most `_KEY_BYTES`
     for piece, bracket in _split_at_brackets(source.chunks):
         if inside:
             held.add(piece)
@@ -141,7 +141,7 @@ def _split_at_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]
         at, rest = 0, b""
         while at < len(piece):
             reached = (to_quote if in_text else to_bracket)(piece, at)
-            assert reached is not None  # an empty match: both patterns allow it
+            assert reached is not None  # both patterns also match an empty string
             end = reached.end()
             mark = piece[end : end + 1]
             if mark == b'"':

@@ -137,7 +137,7 @@ class ArticleReader(Iterator[Item]):
         yield from records
 
     def _check_first(self, records: Iterator[Record]) -> Iterator[Record]:
-        """Check in the first records the given names, and in a pipe the dates; then yield all records."""
+        """Look for the given names in the first records; in a pipe, scan their dates. Yield all records."""
         first: list[Record] = []
         size = 0
         failed: Exception | None = None
@@ -296,7 +296,8 @@ class ArticleReader(Iterator[Item]):
     def _reject(self, line: int, reason: str, raw: bytes | str | None, source_id: Any) -> Reject:
         length: int | None = None
         if raw is not None:
-            whole = raw.length if isinstance(raw, Beginning) else len(raw)  # a str is ASCII
+            # A `raw` of type str is ASCII, so its length is its size in bytes.
+            whole = raw.length if isinstance(raw, Beginning) else len(raw)
             if whole > len(raw) or whole > MAX_RAW_BYTES:
                 raw, length = raw[:MAX_RAW_BYTES], whole
         return Reject(self._opened.source.file, line, reason, raw, length, find_usable_id(source_id))

@@ -40,7 +40,7 @@ OTHER_BYTES = 1_048_576  # Room for all fields except the text, in the limit tha
 # A limit on bytes is not enough: a small object takes 30 times as many bytes in Python as in JSON.
 MAX_RECORD_VALUES = 1_000_000
 MAX_RECORD_KEYS = 1_000  # Exports have about 100 keys; looking up each key takes 4 µs
-MAX_RAW_BYTES = 1_048_576  # Maximum size of a refused record in the rejects file; articles are smaller
+MAX_RAW_BYTES = 1_048_576  # Maximum size of a refused record in the rejects file; real articles are smaller
 
 TOO_MANY_VALUES = f"the record has more than {MAX_RECORD_VALUES:,} values"
 NO_MEMORY = "the record needs more memory than is available"

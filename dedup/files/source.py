@@ -72,7 +72,8 @@ class LineSource(PackedFile):
         self.max_line_bytes = max_line_bytes
         self.partial = b""  # last, incomplete line of a truncated file
         self.line = 0
-        self.encoding = UTF8 if encoding is None else check_encoding(encoding)  # a BOM overrides it
+        # A byte order mark overrides this encoding.
+        self.encoding = UTF8 if encoding is None else check_encoding(encoding)
         self.start = b""  # first bytes in UTF-8, without a byte order mark; a slow pipe may give few
         super().__init__(path, archive)
         try:

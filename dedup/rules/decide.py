@@ -24,8 +24,8 @@ from dedup.rules.pairs import CODE, Codes, score, scored_at_once
 
 COMPARED_AT_ONCE = 4_000_000  # Maximum comparisons per step (100 MB); a step has at least one article
 
-# Whenever this share of all articles has newly become duplicates, further comparisons leave these out. This
-# is not done after each step, because it indexes all entries again (`Groups.drop`).
+# Whenever this share of all articles has newly become duplicates, further comparisons leave the duplicates
+# out. This is not done after each step, because it indexes all entries again (`Groups.drop`).
 GONE_SHARE = 0.02
 
 NOBODY = -1
@@ -62,8 +62,8 @@ class BestMatches:
 
     Attributes:
         score, rule: score and rule of the pair with the best match; the score is -1 without a best match.
-        place: place of the best match, since the first of equal matches counts. A match that is not among
-            the n articles has a fraction, such as 3.5 (between 3 and 4), or -1 (before all) if unknown.
+        place: place of the best match, because of equal matches the first one counts. A match that is not
+            among the n articles has a fraction, such as 3.5 (between 3 and 4), or -1 (before all) if unknown.
     """
 
     score: Shares
@@ -137,7 +137,8 @@ class Decisions:
         score, rule: shape (n,): score and rule of the pair with the original or, for an original, with the
             best match; the score is -1 without such a pair. The rule is a place in `rules.pairs.RULES`.
         best_place: shape (n,): place of the best match, as in `BestMatches`.
-        pairs: m pairs to store: best pairs of articles inside with earlier articles, and new best matches.
+        pairs: m pairs to store: of articles inside, the best and the pinned pairs with earlier articles; and
+            pairs with new best matches.
         best_match: shape (m,): True for `pairs` whose later article is the best match of the earlier one.
         across: pairs of an original inside and an original outside.
         component: shape (n,): lowest place in the connected component; shape (0,) if any article is outside.

@@ -2,7 +2,8 @@
 
 The thread has its own connection, so that a long statement of the run does not stop the heartbeat, and an
 error of the heartbeat does not stop the run. A live thread does not prove that the run works. So the thread
-writes only if since the last write the run made progress, the server answered it, or the process computed.
+writes only if, since the last write, the run made progress, the server answered the run, or the process
+computed.
 """
 
 from __future__ import annotations

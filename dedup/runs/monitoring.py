@@ -43,7 +43,7 @@ class Vitals(Answer):
         failed_lately: articles that failed lately, by default in the last 24 hours, and need a repair.
         limits: number of sampled articles that each safety limit left unsettled.
         queues: count of waiting rows by name of the queue, up to 10,001. "changes" are unread changes of
-            attached tables; a whole table that must be read counts as one change.
+            attached tables, in the first 10,001 notes; a whole table that must be read counts as one change.
         changes_waiting_seconds: waiting time of the oldest change in "changes".
         drifted: problems of the schema.
         unfit: problems of attached tables, and of writing marks into these.
@@ -106,7 +106,7 @@ class Vitals(Answer):
 
 
 def read_vitals(database: Database, lately: float = 86_400.0, seconds: float | None = None) -> Vitals:
-    """Return `load_vitals` in a new transaction. `seconds`: timeout of each lock and statement.
+    """Call `load_vitals` in a new transaction. `seconds`: timeout of each lock and statement.
 
     Raises MissingRightError: the role lacks a right; the message names the kinds of role that have it.
     """
@@ -134,7 +134,7 @@ def load_vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
     quiet_at = max((time for time in times if time is not None), default=None)
     waiting = None
     if oldest is not None:
-        # A load may give an `added_at` in the past. Nothing waited at `quiet_at`, so count from then.
+        # A load may give an `added_at` in the past. So count from `quiet_at` on, when nothing waited.
         since = oldest if quiet_at is None or estimated else max(oldest, quiet_at)
         waiting = max(0.0, (at - since).total_seconds())
     failed = cursor.execute(_sql("failed"), {"lately": lately, "sample": SAMPLE}).fetchall()

@@ -1,8 +1,8 @@
 -- The state of a corpus for status and metrics.
 
 -- name: unsettled_sample
--- Return the server time, the number of articles, and the planner's estimate of the number of unsettled articles.
--- If the planner has no estimate yet, return the range of the articles' ids.
+-- Return the server time, and the planner's estimates of the numbers of articles and of unsettled articles. If the
+-- planner has no estimate of the articles yet, return the range of their ids instead.
 -- For a sample of unsettled articles, return: number, number of pending articles, first time of waiting, limits.
 WITH looked_at AS MATERIALIZED (
     SELECT k.status, coalesce(k.waits_since, a.added_at) AS since, k.limit_fired FROM dedup.article_mark k
@@ -23,7 +23,7 @@ SELECT clock_timestamp(),
 
 -- name: queues
 -- Return the number of unread changes of attached tables, the seconds for which the oldest change has waited,
--- and the numbers of deferred articles and of marks to be written. Read at most `limit` rows of each table.
+-- and the numbers of deferred versions and of marks to be written. Read at most `limit` rows of each table.
 SELECT coalesce(sum(amount), 0)::bigint, extract(epoch FROM clock_timestamp() - min(noted_at))::double precision,
        (SELECT count(*) FROM (SELECT FROM dedup.deferred_article LIMIT %(limit)s) AS looked_at),
        (SELECT count(*) FROM (SELECT FROM dedup.mark_change LIMIT %(limit)s) AS looked_at)

@@ -174,10 +174,10 @@ def load_totals(cursor: Cursor) -> dict[tuple[str, str], float]:
 
 
 def load_history(cursor: Cursor, limit: int) -> list[PastRun]:
-    """Return the newest runs; a run that ended without notice has the outcome "lost" (if visible)."""
+    """Return the newest runs. For roles that see sessions, runs that ended without notice are "lost"."""
     rows: list[Any] = cursor.execute(_sql("history"), {"limit": limit}).fetchall()
     found = [PastRun(*row) for row in rows]
-    # An analyst reads the view of runs, but not the sessions in the table.
+    # Only roles that may read the table of runs can tell: an analyst reads the view without the sessions.
     if any(run.outcome == "running" for run in found) and one_row(cursor, _sql("may_see_sessions"))[0]:
         lost = {row[0] for row in cursor.execute(_sql("lost"), _LEASE).fetchall()}
         found = [replace(run, outcome="lost") if run.id in lost else run for run in found]

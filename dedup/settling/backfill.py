@@ -185,8 +185,7 @@ class BackfillRun:
             try:
                 did = self.run_round()
             except StaleRulesError:
-                # The rules in force are no longer those that the round read, such as after a changed setting:
-                # begin again with the present ones.
+                # The rules in force changed after the round read them, for example a setting: begin again.
                 self._fingerprinting.begin_again()
                 continue
             # Credits must be read again after a hook, a changed byline or a changed list of agencies.

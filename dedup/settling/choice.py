@@ -8,7 +8,7 @@ from dedup.db.database import Database
 from dedup.store import fingerprints, memory_engine
 
 MEMORY_SHARE = 0.25  # Maximum share of the machine's memory for the memory engine, by default
-IN_MEMORY_ARTICLES = 10_000  # If there are fewer, the indexes are used: this takes only seconds
+IN_MEMORY_ARTICLES = 10_000  # Fewer unsettled articles take only seconds with the indexes
 
 # If at least this share of articles is unsettled, reading and settling the whole corpus in memory (30 µs per
 # article of the corpus) is quicker than looking up each unsettled article (700 µs per unsettled article).

@@ -286,8 +286,8 @@ class ComparedPair:
                 )
             elif not scores.shared and scores.common >= settings.furniture_sentences:
                 yield (
-                    f"{figure} they share only common sentences, and each has at least"
-                    f" {settings.furniture_sentences}"
+                    f"{figure} they share only common sentences, and each article has at least"
+                    f" {settings.furniture_sentences} of these"
                 )
             if scores.shingles < settings.evidence_shingles:
                 yield (

@@ -108,7 +108,7 @@ def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint
 
 
 def _have_others(met: Lookup, settings: Settings) -> bool:
-    """Return whether an original that was similar to the article before its edit is related to another."""
+    """Return whether two originals are related of which one was similar to the article before its edit."""
     originals = [row for row in (*met.others, *met.near) if row.canonical]
     for row in originals:
         if row.id in met.partners:

@@ -27,7 +27,7 @@ from dedup.text.fingerprint import Fingerprint, UnreadableError
 def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str, scope: str | None = None) -> Verdict:
     """Return the verdict that an article would get if it came now. A mere text, or an article without a date,
     counts as later than every stored article. A stored article with the same source_id is ignored, since an
-    edit would replace it. `scope`: in place of the article's scope."""
+    edit would replace it. `scope`: the scope to look in; None: the article's scope."""
     given = article if isinstance(article, Article) else Article(source_id="-", text=article)
     own_id = given.source_id if isinstance(article, Article) else None
     prefer_indexes(cursor)  # outdated statistics could make Postgres scan whole tables
@@ -86,7 +86,7 @@ def make_verdict(source_id: str | None, mark: Mark, found: Sequence[Partner], un
     duplicate = mark.status is Status.DUPLICATE
     behind = Relation.DUPLICATE if duplicate else Relation.SIMILAR
     names = {article_id: order[1].decode() for order, article_id, _ in found}
-    # An article of a template may have thousands of related articles, so only the shown ones become matches.
+    # An article of a template may have thousands of related articles, so make matches only of those shown.
     ranked = sorted(
         (f for f in found if f[2].relation is behind), key=lambda f: (-f[2].scores.score, f[0][1])
     )

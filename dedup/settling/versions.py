@@ -60,7 +60,7 @@ class Version(Answer):
         time: time of publication, or of storage if the former is unknown; in UTC.
         published: true if `time` is a plausible time of publication.
         sentences: number of sentences that count.
-        alterations: differences from the version before.
+        alterations: differences from `before`.
         correction: phrase by which the version announces that it is a correction.
     """
 

@@ -169,7 +169,7 @@ def load_texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
 
 
 def find_partners(cursor: Cursor, source_ids: Sequence[str]) -> list[int]:
-    """Return the ids of articles that are in a stored pair with an article of `ids`."""
+    """Return the ids of articles that are in a stored pair with an article of `source_ids`."""
     return one_column(cursor, _sql("partners"), {"source_ids": list(source_ids)})
 
 

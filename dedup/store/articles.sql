@@ -68,8 +68,8 @@ FROM dedup.article a CROSS JOIN LATERAL (SELECT ${text} AS text OFFSET 0) AS b
 WHERE a.id = ANY (%(ids)s) AND (a.text_hash IS NULL OR a.text_hash = sha256(convert_to(b.text, 'UTF8')))
 
 -- name: partners
--- Return articles that are in a stored pair with an article of `ids`. OFFSET 0 forces index lookups: it keeps the
--- planner from joining whole tables, which outdated statistics might make it do.
+-- Return articles that are in a stored pair with an article of `source_ids`. OFFSET 0 forces index lookups:
+-- with outdated statistics the planner might join whole tables.
 SELECT DISTINCT m.id
 FROM unnest(%(source_ids)s::text[]) AS given (source_id)
 CROSS JOIN LATERAL (

@@ -1,7 +1,7 @@
 """Checks and repairs the data on which later marks depend: revisions, flags, counts, triggers.
 
 See docs/reliability.md, promise 16. These checks only compare stored values, so they check whole tables.
-`../settling/verify.py` checks only a sample, because it recomputes marks, pairs and fingerprints.
+`../settling/verify.py` recomputes marks, pairs and fingerprints, if wanted only of a sample.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def write(cursor: Cursor, found: Mapping[int, Notices]) -> None:
     if old := [article for article in new if article in stored]:
         cursor.execute(_sql("delete"), {"ids": bigints(old)})
         cursor.execute(_sql("delete_corrections"), {"ids": bigints(old)})
-    # Ids, and the words for where a credit stands in a text, need no escaping in COPY.
+    # Ids and places (fixed words such as "byline") need no escaping in COPY.
     lines = [
         f"{article}\t{agency}\t{place}\n" for article, made in new.items() for agency, place in made.credits
     ]

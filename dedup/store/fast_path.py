@@ -44,7 +44,8 @@ class Lookup:
     added: datetime | None = None  # the article's `added_at`, or the time of the call if the article has none
     time: datetime | None = None  # `published_at` or `added_at`, by which articles are ordered
     published: int = 0  # seconds, from `marks.published_second`
-    sentences: Bigints = field(default_factory=lambda: bigints([]))  # without common sentences
+    # Sentence hashes of the article, without common sentences.
+    sentences: Bigints = field(default_factory=lambda: bigints([]))
     # Originals that share something with the article, and duplicates that may come after the article. These
     # rows and the rows of `near` have no common sentences.
     others: Sequence[FingerprintRow] = ()

@@ -20,7 +20,7 @@ WHERE begun_at < now() - make_interval(mins => minutes) RETURNING outlets
 WITH frequent AS MATERIALIZED (
     SELECT sentence_hash FROM dedup.fingerprint f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
     GROUP BY sentence_hash HAVING count(*) >= %(outlets)s
-), carrying AS (  -- `later`: another article with the sentence is known to be earlier
+), carrying AS (  -- `later`: true if another article with the sentence is known to be earlier
     SELECT s.sentence_hash, a.id, a.publication, coalesce(a.duplicate_of, a.id) AS story, a.source_id,
            (a.known_at > min(a.latest) OVER (PARTITION BY s.sentence_hash)) IS TRUE AS later
     FROM dedup.fingerprint f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)

@@ -183,7 +183,7 @@ class AdoptionPlan:
     adoption: Adoption
     wanted: State
     fingerprinter: Fingerprinter  # makes fingerprints by the wanted settings
-    since: datetime  # from then on hooks may still mark by old settings: `adopt` withdraws their articles
+    since: datetime  # hooks may mark by old settings after this time: `adopt` withdraws their articles
 
 
 def plan_adoption(cursor: Cursor) -> AdoptionPlan:

@@ -192,8 +192,8 @@ def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
     flagged = {flag: [id for id in outcome.flags if outcome.flags[id] is flag] for flag in (True, False)}
     write_flags(cursor, bigints(flagged[True]), bigints(flagged[False]))
     write_pairs(cursor, outcome.pairs)
-    # Some pairs were kept only as best matches. Whether one is still needed is known only after the new pairs
-    # are written.
+    # These pairs are no longer best matches. Drop them after the new pairs are written: the new pairs decide
+    # whether an old pair is still among the best pairs of the later article.
     _drop_pairs(cursor, settings, no_longer)
     write_duplicates(cursor, outcome.duplicates)
     if outcome.canonical:

@@ -136,7 +136,7 @@ class StorySummary(Answer):
         id: source_id of the original; title, publication and first words are of the representative.
         copied_by: publications of duplicates known to be later, sorted by name.
         first_at: time when the original was published, in UTC, if known.
-        last_at: time when the last article was published.
+        last_at: time when the last article was published; None unless `times_known`.
         also_in: publications of the other duplicates.
         times_known: true if every duplicate has a known delay.
         first_words: first words of the text, if there is no title.
@@ -230,7 +230,7 @@ def reprints(cursor: Cursor, most: int) -> Reprints:
 def find_first_words(cursor: Cursor, titles: Iterable[tuple[str, str | None]]) -> dict[str, str]:
     """Return the first words of articles without a title, by source_id. `titles`: source_ids and titles."""
     untitled = [source_id for source_id, title in titles if not (title or "").strip()]
-    if not untitled or not may_read_texts(cursor):  # this role may not read texts
+    if not untitled or not may_read_texts(cursor):
         return {}
     rows = cursor.execute(_sql("beginnings"), {"source_ids": untitled, "characters": BEGINNING}).fetchall()
     return {id: words.first_words(plain_title(text) if html else text) for id, text, html in rows if text}

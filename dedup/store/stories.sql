@@ -29,7 +29,7 @@ CROSS JOIN LATERAL (
 ORDER BY top.copies DESC, top.source_id
 
 -- name: within
--- A part of the statement above: only originals of a scope.
+-- Part of the statement `largest`: only stories whose original has a scope.
 AND duplicate_of IN (SELECT id FROM dedup.mark WHERE scope = %(scope)s)
 
 -- name: reprints

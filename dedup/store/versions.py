@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _sql = Statements("store/versions")
 
-MAX_VERSIONS = 500  # Maximum number per call; comparing two texts takes 1 to 2 ms
+MAX_VERSIONS = 500  # Maximum number of versions per call; comparing two texts takes 1 to 2 ms
 
 
 @dataclass(frozen=True, slots=True)

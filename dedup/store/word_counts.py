@@ -1,7 +1,7 @@
 """Counts in how many articles of a sample each word is, to tell rare words from frequent ones.
 
-`dedup init --search` counts the words after it made the index of words. New words are missing until the next
-count, and so pass for rare.
+`dedup init --search` counts the words after it made the index of words. A word that came after the
+count has no number, and is taken for rare.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def block_start(number: int) -> datetime:
 @contextmanager
 def _unlocked(cursor: Cursor) -> Iterator[None]:
     yield
-    # The server keeps the lock for a moment after the end of a session, in which the next call would fail.
+    # Unlock now: at the end of a session the server keeps a lock for a moment, and the next call would fail.
     cursor.execute("SELECT pg_advisory_unlock_all()")
 
 

@@ -39,7 +39,7 @@ MIN_SENTENCE = 12  # Minimum characters; a shorter piece, such as "Mr. ", is joi
 # sentences. This module, unlike Punkt, also splits after abbreviations, and may cut a sentence into pieces.
 COMMON_PIECES = 4
 # Misread texts are aligned in steps of this many letters, so that time grows linearly. A step keeps only the
-# first half of its alignment. If a text lacks up to 5,000 letters, the second half shows where it goes on.
+# first half of its alignment. The second half shows where a text that lacks up to 5,000 letters continues.
 WINDOW_LETTERS = 10_000
 # Cut misread sentences after at most 500 characters, since the periods between them may be misread.
 _PIECE = re.compile(r".{1,500}(?:\s|$)|.{1,500}", re.DOTALL)
@@ -209,7 +209,7 @@ def _pairs(a: list[_Sentence], b: list[_Sentence]) -> list[_Places]:
 def _equal(
     a: list[tuple[str, ...]], b: list[tuple[str, ...]]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return all pairs of equal sentences, and a list of only those in the same order in both texts."""
+    """Return all pairs of equal sentences, and only the pairs that are in the same order in both texts."""
     numbers: dict[tuple[str, ...], int] = {}
     rows = [[numbers.setdefault(key, len(numbers)) for key in side] for side in (a, b)]
     anchors = [
@@ -336,7 +336,7 @@ class _Side:
         self.paired: dict[int, tuple[range, Segments]] = {}
 
     def until(self, stop: int) -> Iterator[Passage]:
-        """Yield the passages before sentence `stop`; in the row of each, the other text has no passage."""
+        """Yield the passages before sentence `stop`, for rows without a passage of the other text."""
         while self._at < stop:
             yield self.next(elsewhere=True)
 
@@ -344,7 +344,7 @@ class _Side:
         first = self._sentences[self._at]
         place, segments = self.paired.get(self._at, (range(self._at, self._at + 1), ()))
         if not segments:
-            # All equal sentences were paired. If one is left over, the other text repeats it less often.
+            # All equal sentences were paired, so an unpaired one is repeated less often in the other text.
             elsewhere = normal(first.words) in self._others
             segments = whole(first.words, Kind.SAME if elsewhere else self._alone)
         self._at = place.stop

@@ -202,7 +202,7 @@ class BatchMaker:
         else:
             stops = tokens.lengths < self._settings.stop_word_length
         stops &= made.banded[text_of]
-        # The last two words of a text begin no shingle, because it would include words of the next text.
+        # The last two words of a text begin no shingle: such a shingle would include words of the next text.
         stops[np.maximum(starts[1:] - 1, 0)[made.banded]] = False
         stops[np.maximum(starts[1:] - 2, 0)[made.banded]] = False
         at = np.flatnonzero(stops)

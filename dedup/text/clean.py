@@ -109,7 +109,7 @@ def _blocks(text: str, found: int) -> list[str]:
 
 def _lines(text: str, found: int) -> list[str]:
     lines = text.split("\n")
-    # Split only lines that have several spaces in a row, or odd spaces, since splitting into words is slow.
+    # Split only if there are several spaces in a row, or unusual spaces, since splitting into words is slow.
     if found & SPACE or any(space in text for space in _ODD_SPACES):
         return [" ".join(line.split()) for line in lines]
     if "  " in text:
@@ -121,7 +121,7 @@ class _Fits:
     """Test whether the first word of a line would have fitted at the end of the previous line."""
 
     def __init__(self, text: str, lines: list[str]) -> None:
-        # Spaces may be from before or after the wrapping of the text: measure lines with and without them.
+        # Spaces around a line may have been added after the text was wrapped: measure with and without them.
         self._measures = [[line.strip(" ") for line in text.split("\n")], lines]
         # Ignore lines of one word, such as a web address, which can be wider than the wrapping width.
         self._widths = [

@@ -51,7 +51,7 @@ class CorrectionReader:
             key: re.compile("|".join(f"({_pattern(one)})" for one in listed))
             for key, listed in self._phrases.items()
         }
-        # Group keys by first letter, at which most words are already ruled out: a quarter fewer instructions.
+        # Group keys by first letter: it rules out most words, and saves a quarter of the instructions.
         ends: dict[str, list[str]] = {}
         for key in self._phrases:
             ends.setdefault(key[0], []).append(re.escape(key[1:]).replace("\\ ", r"\s{1,3}"))

@@ -3,7 +3,7 @@
 A listed name counts only at these seven places, not in running text:
 
 - `byline`: in the byline of the article, in a line that begins with "By" or ends with ", Associated Press",
-  alone on a line, or before a date; in a list of more than five names not between two persons
+  alone on a line, or before a date; a name between two persons in a list of over five names does not count
 - `dateline`: in brackets before the first sentence, "BERLIN (dpa) -", or before a dash, "Reuters. -"
 - `end`: at the end of the text, "(APA/dpa, 1.11.2015)", "- AFP", "Source: AFP", or alone on the last line
 - `copyright`: in one of the last lines that begins with "©" or "Copyright" and names a year or rights
@@ -169,7 +169,7 @@ class CreditReader:
         for line in text[:BYLINES].split("\n"):
             if line[:1] == " ":
                 line = line.lstrip()
-            # `_line` is slow, so call it only for lines that begin with a whole name, or can end with one.
+            # `_line` is slow, so call it only for lines that begin or may end with a name.
             if line[:3] in begins or line[-2:] in ending:
                 name = line[4:] if line[:4] == "The " else line
                 if name.casefold().startswith(begins.get(name[:3], ())) or (
@@ -207,7 +207,7 @@ class CreditReader:
     def _in_byline(self, byline: str) -> tuple[Agency, ...]:
         """Return the agencies in a byline. A name is an item of a list, or precedes a job or a date."""
         byline = byline[next((len(by) for by in _BY if byline.startswith(by)), 0) :]
-        names = []  # for each name its agencies; [] for a person
+        names = []  # the agencies of each name; [] for a person
         for part in _SEPARATORS.split(byline):
             agency = self._agency(part.strip("()[]. "))
             if agency is None and _JOB.search(part):
@@ -288,7 +288,7 @@ class CreditReader:
                 self._add(found, self._bracketed(match[1]), "end" if match.end() == len(text) else "item")
 
     def _place(self, text: str, start: int, stop: int) -> Place | None:
-        """Return the place of names in brackets, as the text nearby tells it; None if they are no credit."""
+        """Return the place of names in brackets, judged by the text nearby; None if these are no credit."""
         line = text.rfind("\n", 0, start) + 1
         before = text[max(line, start - _DATELINE - 1) : start].strip(" \xa0\t\r[")
         rest = text[stop : stop + 12].lstrip(" .,:;)]'\u2019\xa0\r")
@@ -297,7 +297,7 @@ class CreditReader:
         amid: Place = "dateline" if start < HEAD or captioned else "item"
         ends = stop + 12 >= len(text) and not rest.strip(f"\n{_EDGES}.")
         if not ends and len(self._last_name(before)) > 3:
-            return None  # An explained short name: "The Associated Press (AP) - an agency"
+            return None  # The bracket has a short form of the name: "The Associated Press (AP) - an agency"
         if not ends and rest and rest[0] in _DASHES:
             return (
                 amid
@@ -336,7 +336,8 @@ class CreditReader:
                 return
             name, comma, last = line.rpartition(",")
             if comma and _PERSON.fullmatch(f"{name} ") and (agency := self._agency(last)):
-                if above.rstrip()[-1:] not in ('"', "\u201d", "\xbb"):  # else the name of a speaker
+                # A name below a quotation is the speaker's.
+                if above.rstrip()[-1:] not in ('"', "\u201d", "\xbb"):
                     self._add(found, [agency], "photo" if _CAPTIONED.search(above) else "byline")
                 return
         if len(line) <= 2 * _OWN_LINE and (agencies := tuple(self._dated(line))):

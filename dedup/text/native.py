@@ -214,7 +214,7 @@ class NativeKernel:
         count, places = len(given), len(Prepared._fields)
         made = Fingerprints.unmade(count, self._settings.signature_size, self._settings.bands)
         of_texts = [np.array([one[i] for one in given], np.int64) for i in range(2, places)]
-        sentences = np.empty(of_texts[0].sum(), np.int64)  # At most one sentence per character
+        sentences = np.empty(of_texts[0].sum(), np.int64)  # Room for the maximum: a sentence per character
         rows: list[npt.NDArray[Any]] = [made.content_hash, sentences, made.sentence_starts, made.buckets]
         rows += [made.signature, made.word_count, made.shingle_count]
         texts = (c_char_p * count)(*(one.data for one in given))

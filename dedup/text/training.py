@@ -26,7 +26,7 @@ finally:
 # Minimum count of a word with an orthographic context: a name that occurs twice gives no evidence, and most
 # words in a vocabulary are rare names. The minimum also keeps the shipped files small.
 ORTHO_MIN_COUNT = 8
-COLLOCATION_MIN_COUNT = 4  # Collocations that do not occur more often than this are left out
+COLLOCATION_MIN_COUNT = 4  # Collocations that occur at most this often are left out
 # Minimum count of an abbreviation; rarer ones are mostly typing errors and web addresses.
 ABBREV_MIN_COUNT = 5
 

@@ -59,8 +59,8 @@ def test_far_apart() -> None:
 def test_common_sentences_alone() -> None:
     one, other = agreeing(200, fewer=5, more=5)
     assert reasons((replace(one, common=3), replace(other, common=4))) == [
-        "signature Jaccard 0.780 would make a duplicate, but they share only common sentences, and each has"
-        " at least 3"
+        "signature Jaccard 0.780 would make a duplicate, but they share only common sentences, and each"
+        " article has at least 3 of these"
     ]
 
 
