@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
+
+from dedup.base.answer import Answers
 
 if TYPE_CHECKING:
     from dedup.db.database import Cursor, Database
@@ -25,9 +27,13 @@ class OfCorpus:
         *given: _Given.args,
         **named: _Given.kwargs,
     ) -> _Answer:
-        """Call `work` in a new transaction, with a cursor and the given arguments; return the result."""
+        """Call `work` in a new transaction, with a cursor and the given arguments; return the result.
+
+        A list becomes `Answers`, which a notebook shows as a table.
+        """
         with self._database.transaction() as cursor:
-            return work(cursor, *given, **named)
+            found: Any = work(cursor, *given, **named)
+        return cast("_Answer", Answers(found) if type(found) is list else found)
 
 
 class OpenCorpus(OfCorpus):

@@ -64,18 +64,26 @@ class Questions(OpenCorpus):
         return self._transact(stories.story, checks.text("source_id", source_id))
 
     def stories(
-        self, limit: int = 20, representative: Representative = "first", *, scope: str | None = None
+        self,
+        limit: int = 20,
+        representative: Representative = "first",
+        *,
+        since: Time = None,
+        scope: str | None = None,
     ) -> list[StorySummary]:
         """Return the `limit` stories with the most copies, the most copied story first.
 
         `representative`: the article whose title and publication are returned: the first of the story, its
-        latest (the last correction, else the last article) or its fullest. `scope`: only stories
-        whose original has this scope. Raises InputError: an argument has an impossible value.
+        latest (the last correction, else the last article) or its fullest. `since`: only stories with an
+        article published (if the time is unknown: stored) at this time or later; all their copies count.
+        `scope`: only stories whose original has this scope. Raises InputError: an argument has an impossible
+        value.
         """
         chosen = checks.representative("representative", representative)
         checks.whole_number("limit", limit, 0)
+        first = checks.optional(checks.moment, "since", since)
         given = checks.optional(checks.text, "scope", scope)
-        return Answers(self._transact(stories.find_largest, limit, chosen, scope=given))
+        return self._transact(stories.find_largest, limit, chosen, since=first, scope=given)
 
     def origins(
         self,
@@ -153,7 +161,7 @@ class Questions(OpenCorpus):
         """
         given = checks.optional(checks.text, "since", since)
         checks.whole_number("limit", limit, 1, changes.MOST_CHANGES)
-        return Answers(self._transact(changes.changes, given, limit))
+        return self._transact(changes.changes, given, limit)
 
     def export_corpus(
         self,
@@ -328,7 +336,7 @@ class Questions(OpenCorpus):
 
     def runs(self, limit: int = 20) -> list[PastRun]:
         """Return the last runs, the latest first."""
-        return Answers(self._transact(runs.load_history, checks.whole_number("limit", limit, 0)))
+        return self._transact(runs.load_history, checks.whole_number("limit", limit, 0))
 
     status = transacted(overview.overview)
 

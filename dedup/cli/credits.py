@@ -22,8 +22,9 @@ def credits(
     An article is agency copy if it credits an agency in its byline, dateline, last line or copyright line, or
     if another article of the same story does. The agency's own article need not be in the corpus. Credits
     for a photo, a contribution ("… contributed to this report") or an item of a column do not make an article
-    agency copy. `own` counts articles that were the first of their story, and are not the text of another
-    agency. In SQL, the views `publication_credit`, `agency_copy` and `article_credit` show the same.
+    agency copy. If the publication is an agency itself, its own articles count in the same way. `own` counts
+    articles that were the first of their story, and are not the text of another agency. In SQL, the views
+    `publication_credit`, `agency_copy` and `article_credit` show the same.
     """
     with corpus() as dd:
         every = dd.credits.publications()

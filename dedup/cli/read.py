@@ -39,6 +39,9 @@ RepresentativeOption = Annotated[
         help="Article that represents a story: the first, the latest (the last correction) or the fullest."
     ),
 ]
+ScopeOption = Annotated[
+    str | None, Option("--scope", help="Only articles of this scope; of a story the original counts.")
+]
 OutputFile = Annotated[Path | None, Option("--output", "-o", help="Write to this file instead of stdout.")]
 RawOption = Annotated[
     bool, Option("--raw", help="Do not escape texts. A hostile text may control a terminal or a spreadsheet.")
@@ -50,6 +53,7 @@ def marks(
     since: SinceOption = None,
     marked_since: Annotated[str | None, Option(metavar="TIME", help="Only marks since TIME.")] = None,
     publication: Annotated[str | None, Option(help="Only articles of this publication.")] = None,
+    scope: ScopeOption = None,
     limit: Annotated[int | None, Option(min=0, help="Maximum number of articles.")] = None,
     kept: Annotated[bool, Option("--kept", help="Add a column `kept`: kept values as JSON.")] = False,
     format_: Format = "jsonl",
@@ -78,6 +82,7 @@ def marks(
             since=first,
             marked_since=marked_first,
             publication=publication,
+            scope=scope,
             limit=limit,
             kept=kept,
         )
@@ -217,15 +222,18 @@ def show(
 def stories(
     limit: Annotated[int, Option(min=1, help="Maximum number of stories.")] = 20,
     representative: RepresentativeOption = "first",
+    since: SinceOption = None,
+    scope: ScopeOption = None,
     json: JsonOption = False,
 ) -> None:
     """List the stories with the most copies. Show the first outlet of each story, and who copied it.
 
     With `--representative latest` or `fullest`, title and outlet are from that article, whose id is in the
-    column `shown`.
+    column `shown`. `--since` selects stories with any article since then; all copies of these stories count.
     """
+    first = moment(since) if since is not None else None
     with corpus() as dd:
-        found = dd.stories(limit, representative)
+        found = dd.stories(limit, representative, since=first, scope=scope)
         credits = dd.credits.of_stories([story.id for story in found])
     if json:
         output.write_json([{**story.as_dict(), "credits": credits.get(story.id, {})} for story in found])

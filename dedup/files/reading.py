@@ -45,6 +45,11 @@ class Reading:
     keep: Sequence[str] = ()  # names of further values to store with each article; found like mapped names
 
     def __post_init__(self) -> None:
+        if self.fields is not None and not isinstance(self.fields, Mapping):
+            raise InputError(f"fields must be a dict of names, not {type(self.fields).__name__}")
+        # A str is a sequence, too: each of its letters would count as a name.
+        if isinstance(self.keep, str) or not isinstance(self.keep, Sequence):
+            raise InputError(f"keep must be a list of names, not {type(self.keep).__name__}")
         for field in self.fields or ():
             _check_field(field)
         if self.date_format is not None:

@@ -48,7 +48,7 @@ class PublicationCredits(Answer):
 
     Attributes:
         publication: name of the publication; empty for articles without a publication.
-        credited: number of articles that credit an agency for their text.
+        credited: number of articles that credit an agency for their text, even if the publication is it.
         agency_copy: number of articles that count in `credited`, or share a story with such an article.
         share: `agency_copy` divided by `articles`.
         settled: number of unique and similar articles and duplicates.

@@ -204,14 +204,19 @@ def find_origins(
 
 
 def find_largest(
-    cursor: Cursor, limit: int, representative: Representative = "first", *, scope: str | None = None
+    cursor: Cursor,
+    limit: int,
+    representative: Representative = "first",
+    *,
+    since: datetime | None = None,
+    scope: str | None = None,
 ) -> list[StorySummary]:
-    """Return the stories with the most copies, sorted by number of copies, then by source_id. `scope`: only
-    stories whose original has this scope."""
+    """Return the stories with the most copies, sorted by number of copies, then by source_id. `since`: only
+    stories with an article of this time or later. `scope`: only stories whose original has this scope."""
     times = {"known": known("m"), "delay": delay("at", "top.first_at")}
-    unasked = {"within": ""} if scope is None else {}
+    unasked = ({"within": ""} if scope is None else {}) | ({"recent": ""} if since is None else {})
     statement = _sql("largest", representative=representing("top.id", representative), **times, **unasked)
-    rows = cursor.execute(statement, {"limit": limit, "scope": scope}).fetchall()
+    rows = cursor.execute(statement, {"limit": limit, "scope": scope, "since": since}).fetchall()
     first_words = find_first_words(cursor, ((shown, title) for _, shown, title, *_ in rows))
     return [
         StorySummary(

@@ -4,7 +4,7 @@
 -- Return the stories with the most copies.
 WITH most AS MATERIALIZED (  -- all ties are included: the statement below sorts them by source_id
     SELECT duplicate_of AS id, count(*) AS copies FROM dedup.article_mark WHERE duplicate_of IS NOT NULL
-    ${within} GROUP BY duplicate_of ORDER BY count(*) DESC FETCH FIRST %(limit)s ROWS WITH TIES
+    ${within} ${recent} GROUP BY duplicate_of ORDER BY count(*) DESC FETCH FIRST %(limit)s ROWS WITH TIES
 ), top AS MATERIALIZED (  -- so that only copies of these stories are read
     SELECT most.id, c.source_id, most.copies, c.first_at
     -- OFFSET 0 forces index lookups, even with outdated statistics.
@@ -31,6 +31,10 @@ ORDER BY top.copies DESC, top.source_id
 -- name: within
 -- Part of the statement `largest`: only stories whose original has a scope.
 AND duplicate_of IN (SELECT id FROM dedup.mark WHERE scope = %(scope)s)
+
+-- name: recent
+-- A part of the statement above: only stories with an article of this time or later.
+AND duplicate_of IN (SELECT coalesce(duplicate_of, id) FROM dedup.article_mark WHERE time >= %(since)s)
 
 -- name: reprints
 -- Count duplicates and their stories.

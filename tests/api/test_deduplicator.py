@@ -368,6 +368,12 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "load one dict": (lambda dd: dd.load({"id": "a", "text": "b"}), "not one dict: put it into a list"),
     "load one article": (lambda dd: dd.load(NEWS[0]), "not one Article: put it into a list"),
     "load a wrong file": (lambda dd: dd.load(__file__, format="xlsx", encoding="x"), "leave out `encoding`"),
+    "keep a name": (lambda dd: dd.load([{"id": "a"}], keep="topic"), "keep must be a list of names, not str"),
+    "keep a number": (lambda dd: dd.load([{"id": "a"}], keep=5), "keep must be a list of names, not int"),
+    "map a name": (
+        lambda dd: dd.load([{"id": "a"}], fields="text=body"),
+        "fields must be a dict of names, not str",
+    ),
     "keep a sheet": (lambda dd: dd.load([{"id": "a"}], keep=["x"]), "they have id; correct `keep`"),
     "map nothing": (
         lambda dd: dd.load([{"id": "a"}], fields={"text": "x"}),
@@ -385,6 +391,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "get a NUL": (lambda dd: dd.get("a\0"), "source_id has a NUL or a lone surrogate"),
     "story": (lambda dd: dd.story(None), "source_id must be a string, not NoneType"),
     "stories": (lambda dd: dd.stories(limit=-1), "limit must be a whole number from 0 on, not -1"),
+    "stories since": (lambda dd: dd.stories(since="soon"), "since is not a time"),
     "explain": (lambda dd: dd.explain("a", 5), "source_id must be a string, not int"),
     "delete": (lambda dd: dd.delete(3), "source_id must be a string, not int"),
     "delete letters": (lambda dd: dd.delete_many("abc"), "source_ids must be a list of strings, not str"),
@@ -448,6 +455,17 @@ def test_a_time_may_be_given_as_files_give_it(settled: Deduplicator) -> None:
     assert [row["id"] for row in settled.marks(since=at(60).timestamp())] == ["b", "c"]
 
 
+def test_stories_since_a_time_have_an_article_of_that_time(dd: Deduplicator) -> None:
+    dd.load([article("a", window(0, 6), 1), article("a2", window(0, 6), 60), article("a3", window(0, 6), 61)])
+    dd.load([article("b", window(20, 6), 30), article("b2", window(20, 6), 31)])
+    dd.backfill(workers=0)
+    found = {
+        since: [(one.id, one.copies) for one in dd.stories(since=at(since))] for since in (1, 31, 32, 62)
+    }
+    assert found == {1: [("a", 2), ("b", 1)], 31: [("a", 2), ("b", 1)], 32: [("a", 2)], 62: []}
+    assert [one.id for one in dd.stories(since=at(32).isoformat())] == ["a"]
+
+
 def test_questions_can_be_asked_within_a_scope(dd: Deduplicator) -> None:
     readers = {"ann": 3, "ben": 2, None: 1}
     dd.load(
@@ -465,5 +483,6 @@ def test_questions_can_be_asked_within_a_scope(dd: Deduplicator) -> None:
         assert dd.lookup(given, scope="ann").duplicate_of == "ann/0"
         assert dd.lookup(given, scope="nobody").status == "unique"
         assert [*dd.stories(scope="nobody"), *dd.marks(scope="nobody")] == []
+    assert [story.id for story in dd.stories(since=at(1), scope="ben")] == ["ben/0"]
     assert dd.lookup(again).duplicate_of == "ben/0"
     assert dd.lookup(again.text).duplicate_of == "None/0"

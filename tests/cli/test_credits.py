@@ -30,6 +30,15 @@ def corpus(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dedu
         yield dd
 
 
+def test_articles_of_an_agency_are_agency_copy_and_its_own(corpus: Deduplicator) -> None:
+    corpus.load(
+        [Article("a", "BRIG (AP) - " + "The mayor opened a new library on Sunday. " * 5, publication="AP")]
+    )
+    corpus.backfill()
+    found = {one.publication: one for one in corpus.credits.publications()}["AP"]
+    assert (found.articles, found.credited, found.agency_copy, found.share, found.own) == (1, 1, 1, 1.0, 1)
+
+
 def test_the_share_of_agency_copy_is_shown(corpus: Deduplicator, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["credits"]) == 0
     shown = capsys.readouterr().out

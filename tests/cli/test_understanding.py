@@ -373,6 +373,25 @@ def test_stories_lists_the_most_copied_first(dedup: Dedup, news: Path) -> None:
     assert json.loads(dedup("stories", "--json").out)[0]["copied_by"] == ["Herald"]
 
 
+def test_stories_and_marks_may_be_of_a_time_and_a_scope(dedup: Dedup, news: Path, tmp_path: Path) -> None:
+    scoped = [json.loads(line) for line in news.read_text().splitlines()]
+    scoped = [{**one, "id": f"ann/{one['id']}", "scope": "ann"} for one in scoped]
+    for file in (news, lines(tmp_path / "ann.jsonl", scoped)):
+        dedup("load", str(file))
+    dedup("backfill", "--workers", "0")
+
+    def stories(*options: str) -> list[str]:
+        return [one["id"] for one in json.loads(dedup("stories", "--json", *options).out)]
+
+    assert stories("--since", "2026-03-12") == stories() == ["ann/first", "first"]
+    assert stories("--since", "2026-03-13") == stories("--scope", "ben") == []
+    assert stories("--scope", "ann") == ["ann/first"]
+    assert [one["id"] for one in dedup("marks", "--scope", "ann", "--since", "2026-03-12").lines] == [
+        "ann/copy"
+    ]
+    assert "'soon' is not a time" in dedup("stories", "--since", "soon").err
+
+
 def test_a_file_whose_dates_cannot_be_read_is_not_stored(
     dedup: Dedup, database: Database, tmp_path: Path
 ) -> None:

@@ -34,7 +34,6 @@ _TYPES: Mapping[str, pa.DataType] = {
     "int": pa.int64(),
     "float": pa.float64(),
     "time": pa.timestamp("us", "UTC"),
-    "date": pa.date32(),
     "texts": pa.list_(pa.string()),
 }
 
@@ -86,7 +85,7 @@ byline and correction of a story belong to the article that represents the story
 SUMMARIES: Mapping[str, pa.Schema] = {
     "origins": _schema("kind word, name text, articles int, stories int, outlets int"),
     "panel": _schema(
-        "month date, outlet text, family text, articles int, own int, copied int, agency int,"
+        "month time, outlet text, family text, articles int, own int, copied int, agency int,"
         " first_unknown int, not_compared int, diversity float, times_known bool"
     ),
     "network": _schema(
@@ -102,6 +101,9 @@ SUMMARIES: Mapping[str, pa.Schema] = {
 
 # Keys of the tables whose key is not `id`.
 _KEYS: Mapping[TableName, tuple[str, ...]] = {"matches": ("article_id", "other_id")}
+
+# SQL for the id of the article whose scope is asked for.
+_SCOPED: Mapping[TableName, str] = {"marks": "m.id", "matches": "p.article_id", "stories": "c.id"}
 
 _COUNTS: Mapping[TableName, str] = {
     "marks": "count_marks",
@@ -124,45 +126,60 @@ def batches(
     since: datetime | None = None,
     *,
     representative: Representative = "first",
+    scope: str | None = None,
     rows: int = PAGE_ROWS,
     size: int = BATCH_BYTES,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a table in the order in which articles were stored.
 
     `cursor`: must belong to a snapshot transaction. `since`: see `SCHEMAS`. `rows`: maximum rows per page.
-    `representative`: the article that represents a story in the table stories.
+    `representative`: the article that represents a story in the table stories. `scope`: only rows of
+    articles of this scope.
     """
     schema, key = SCHEMAS[name], _KEYS.get(name, ("id",))
     prefer_indexes(cursor)
     # Plans with bitmap scans or sorts would read all remaining rows again for each page.
     cursor.execute("SET LOCAL enable_bitmapscan = off")
     cursor.execute("SET LOCAL enable_sort = off")
-    written = b"COPY (" + page(name, since, rows, representative) + b") TO STDOUT (FORMAT csv, NULL '\\N')"
+    asked = page(name, since, rows, representative, scope)
+    written = b"COPY (" + asked + b") TO STDOUT (FORMAT csv, NULL '\\N')"
+    given = {"since": since, "scope": scope}
     described = pa.schema([*schema, *((column, _TYPES["int"]) for column in key)])
     before, last = None, [-1] * len(key)
     # `last` is the key of the last row read. If a page does not change it, the page was empty: stop.
     while last != before:
         before = last
-        with cursor.copy(written, {**dict(zip(key, last, strict=True)), "since": since}) as copied:
+        with cursor.copy(written, {**dict(zip(key, last, strict=True)), **given}) as copied:
             for block in _blocks(copied, size):
                 batch = _parsed(block, described)
                 last = [batch.column(column)[-1].as_py() for column in key]
                 yield batch.select(schema.names)
 
 
-def summary(database: Database, name: Literal["panel", "network"]) -> Rows[dict[str, Any]]:
-    """Return the rows of the panel or of the network."""
-    return exports.lazily(database, _sql(name))
+def panel(database: Database, since: datetime | None = None) -> Rows[dict[str, Any]]:
+    """Return the panel. `since`: only months from the month of this time on."""
+    unasked = {"from_month": ""} if since is None else {}
+    return exports.lazily(database, _sql("panel", **unasked), since=since)
+
+
+def network(database: Database) -> Rows[dict[str, Any]]:
+    """Return each pair of outlets that share stories."""
+    return exports.lazily(database, _sql("network"))
 
 
 def page(
-    name: TableName, since: datetime | None, rows: int, representative: Representative = "first"
+    name: TableName,
+    since: datetime | None,
+    rows: int,
+    representative: Representative = "first",
+    scope: str | None = None,
 ) -> bytes:
     """Return the statement that reads a page; the columns of the key come last."""
     parts = {"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": str(rows)}
     parts["representative"] = representing("c.id", representative)
     if representative == "first":
         parts["shown"] = "(SELECT c.*)"  # the original itself: no look-up is needed
+    parts |= {"in_scope": ""} if scope is None else {"article": _SCOPED.get(name, "d.id")}
     source = _sql(name, **parts, **_unasked(name, since)).decode()
     # pyarrow cannot read lists from CSV, so lists are sent as JSON.
     columns = [f"to_json({one.name})" if pa.types.is_list(one.type) else one.name for one in SCHEMAS[name]]

@@ -8,10 +8,14 @@ SELECT ${columns} FROM (${source}) AS page ORDER BY ${key}
 -- Keep articles published at a time or later; without a publication time, stored at this time or later.
 coalesce(published_at, added_at) >= %(since)s
 
+-- name: in_scope
+-- Keep rows whose article has a scope; of a pair the later article counts.
+AND EXISTS (SELECT FROM dedup.mark AS scoped WHERE scoped.id = ${article} AND scoped.scope = %(scope)s)
+
 -- name: marks
 -- Read the next articles with their marks. Each story is looked up once, since it may have many articles.
 WITH page AS MATERIALIZED (
-    SELECT * FROM dedup.mark m WHERE id > %(id)s ${marks_since} ORDER BY id LIMIT ${limit}
+    SELECT * FROM dedup.mark m WHERE id > %(id)s ${marks_since} ${in_scope} ORDER BY id LIMIT ${limit}
 ), shared AS MATERIALIZED (
     SELECT id, was_first FROM dedup.shared_article
     WHERE story_id = ANY (ARRAY(SELECT DISTINCT coalesce(duplicate_of, id) FROM page))
@@ -35,7 +39,7 @@ AND ${since}
 -- name: duplicates
 -- Read the next duplicates.
 SELECT *, extract(epoch FROM delay)::double precision AS delay_seconds
-FROM dedup.duplicate d WHERE id > %(id)s ${duplicates_since} ORDER BY id LIMIT ${limit}
+FROM dedup.duplicate d WHERE id > %(id)s ${duplicates_since} ${in_scope} ORDER BY id LIMIT ${limit}
 
 -- name: count_duplicates
 -- Count the duplicates.
@@ -47,7 +51,7 @@ AND EXISTS (SELECT FROM dedup.mark WHERE mark.id = d.id AND ${since})
 
 -- name: additions
 -- Read the next compared copies.
-SELECT * FROM dedup.addition d WHERE id > %(id)s ${additions_since} ORDER BY id LIMIT ${limit}
+SELECT * FROM dedup.addition d WHERE id > %(id)s ${additions_since} ${in_scope} ORDER BY id LIMIT ${limit}
 
 -- name: count_additions
 -- Count the compared copies.
@@ -60,7 +64,7 @@ AND EXISTS (SELECT FROM dedup.mark WHERE mark.id = d.id AND ${since})
 -- name: matches
 -- Read the next scored pairs.
 SELECT * FROM dedup.scored_pair p
-WHERE (article_id, other_id) > (%(article_id)s, %(other_id)s) ${matches_since}
+WHERE (article_id, other_id) > (%(article_id)s, %(other_id)s) ${matches_since} ${in_scope}
 ORDER BY article_id, other_id LIMIT ${limit}
 
 -- name: count_matches
@@ -80,7 +84,7 @@ SELECT c.id, c.source_id, c.status, c.archived, c.first_at, shown.source_id AS r
        CASE WHEN coalesce(d.times_known, true) THEN greatest(c.first_at, d.last_at) END AS last_at,
        coalesce(d.times_known, c.first_at IS NOT NULL) AS times_known
 FROM (SELECT c.*, ${first_at} AS first_at
-      FROM (SELECT * FROM dedup.mark c WHERE status <> 'duplicate' AND id > %(id)s ${stories_since}
+      FROM (SELECT * FROM dedup.mark c WHERE status <> 'duplicate' AND id > %(id)s ${stories_since} ${in_scope}
             ORDER BY id LIMIT ${limit}) AS c) AS c
 CROSS JOIN LATERAL ${shown} AS shown
 CROSS JOIN LATERAL (
@@ -116,7 +120,13 @@ AND (${since} OR EXISTS (SELECT FROM dedup.article_mark d WHERE d.duplicate_of =
 
 -- name: panel
 -- Return the articles of each outlet by month; undated articles of an outlet are in a row without a month.
-SELECT * FROM dedup.outlet_month ORDER BY month, outlet
+SELECT month::timestamp AT TIME ZONE 'UTC' AS month, outlet, family, articles, own, copied, agency, first_unknown,
+       not_compared, diversity, times_known
+FROM dedup.outlet_month WHERE true ${from_month} ORDER BY month, outlet
+
+-- name: from_month
+-- Keep months from the month of a time on; undated articles are in no month.
+AND month >= date_trunc('month', %(since)s::timestamptz, 'UTC')::date
 
 -- name: network
 -- Return each pair of outlets that share stories, with the number of copies and the median delay.

@@ -225,9 +225,10 @@ def _bars(unit: str) -> Draw:
 
 def _pandas(of: str, table: Table, *columns: str) -> DataFrame:
     """Return columns of a table as a DataFrame. `of`: the function of `frames` that makes such a table."""
-    _import_pandas()
     given: Any = table
     arrow = isinstance(given, pa.Table)
+    if not isinstance(given, (pa.Table, _import_pandas().DataFrame)):
+        raise InputError(f"{of} must be the table of frames.{of}(), not {type(given).__name__}")
     if missing := [name for name in columns if name not in (given.column_names if arrow else given.columns)]:
         raise InputError(f"the table has no column {', '.join(missing)}: give the table of frames.{of}()")
     found: DataFrame = given.select(columns).to_pandas() if arrow else given[[*columns]].copy()

@@ -35,7 +35,11 @@ MOST_ORIGINS = 1_000_000  # Maximum number of origins in a table
 
 
 def stories(
-    corpus: Deduplicator | str | None = None, *, since: Time = None, representative: Representative = "first"
+    corpus: Deduplicator | str | None = None,
+    *,
+    since: Time = None,
+    representative: Representative = "first",
+    scope: str | None = None,
 ) -> pa.Table:
     """Return every story: the original, first and last time, the number of copies, and who copied it.
 
@@ -46,40 +50,55 @@ def stories(
             holds for the later article. Times have the forms that `Article` takes, or are ages: "7d".
         representative: the article of each story whose title, publication, address, language and byline are
             returned: its first, its latest (the last correction, else the last article) or its fullest.
+        scope: only rows whose article has this scope: of a story the original, of a pair the later article.
 
     Raises:
-        InputError: `since` is not a time, `representative` is no such choice, or the address is invalid.
+        InputError: an argument has an impossible value, or the address is invalid.
         DatabaseError: the server refused a statement, or the connection was lost.
     """
-    return _table("stories", corpus, since, representative)
+    return _table("stories", corpus, since, scope, representative)
 
 
-def duplicates(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
+def duplicates(
+    corpus: Deduplicator | str | None = None, *, since: Time = None, scope: str | None = None
+) -> pa.Table:
     """Return every duplicate with original, scores and delay in seconds; for arguments see `stories`."""
-    return _table("duplicates", corpus, since)
+    return _table("duplicates", corpus, since, scope)
 
 
-def additions(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
+def additions(
+    corpus: Deduplicator | str | None = None, *, since: Time = None, scope: str | None = None
+) -> pa.Table:
     """Return what each copy adds to its original, as `dedup sentences` found it; see `stories`."""
-    return _table("additions", corpus, since)
+    return _table("additions", corpus, since, scope)
 
 
-def matches(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
+def matches(
+    corpus: Deduplicator | str | None = None, *, since: Time = None, scope: str | None = None
+) -> pa.Table:
     """Return every scored pair once: later and earlier article, relation, rule and scores; see `stories`."""
-    return _table("matches", corpus, since)
+    return _table("matches", corpus, since, scope)
 
 
-def marks(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
+def marks(
+    corpus: Deduplicator | str | None = None, *, since: Time = None, scope: str | None = None
+) -> pa.Table:
     """Return every article with mark and story, without text; for arguments see `stories`."""
-    return _table("marks", corpus, since)
+    return _table("marks", corpus, since, scope)
 
 
-def origins(corpus: Deduplicator | str | None = None, **conditions: Any) -> pa.Table:
+def origins(corpus: Deduplicator | str | None = None, *, since: Time = None, **conditions: Any) -> pa.Table:
     """Return the independent origins of articles with the numbers of articles, stories and outlets.
 
     `conditions`: as in `Deduplicator.origins`, such as `words="harbour storm"`; by default the whole corpus
-    is counted. Pending and failed articles have no known origin. Raises the errors of `Deduplicator.origins`.
+    is counted. `since`: the day (UTC) of this time is `first`, the first day that is counted. Pending and
+    failed articles have no known origin. Raises the errors of `Deduplicator.origins`.
     """
+    first = checks.optional(checks.moment, "since", since)
+    if first is not None:
+        if conditions.get("first") is not None:
+            raise InputError("give since or first, not both")
+        conditions["first"] = first.date()
 
     def ask(found: Deduplicator) -> Iterable[Mapping[str, Any]]:
         return (one.as_dict() for one in found.origins(**{"limit": MOST_ORIGINS, **conditions}).origins)
@@ -87,12 +106,14 @@ def origins(corpus: Deduplicator | str | None = None, **conditions: Any) -> pa.T
     return _summary("origins", corpus, ask)
 
 
-def panel(corpus: Deduplicator | str | None = None) -> pa.Table:
+def panel(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
     """Return the panel of `dedup export panel`: a row per outlet and month of publication.
 
-    Undated articles of an outlet are in a row without a month.
+    A month is the time at which it begins, in UTC. Undated articles of an outlet are in a row without a
+    month. `since`: only whole months, from the month of this time on, without undated articles.
     """
-    return _summary("panel", corpus, lambda found: columns.summary(found._database, "panel"))
+    first = checks.optional(checks.moment, "since", since)
+    return _summary("panel", corpus, lambda found: columns.panel(found._database, first))
 
 
 def network(corpus: Deduplicator | str | None = None) -> pa.Table:
@@ -100,7 +121,7 @@ def network(corpus: Deduplicator | str | None = None) -> pa.Table:
 
     If `times_known` is false, either outlet may have been first, and the tie has no direction.
     """
-    return _summary("network", corpus, lambda found: columns.summary(found._database, "network"))
+    return _summary("network", corpus, lambda found: columns.network(found._database))
 
 
 def credits(corpus: Deduplicator | str | None = None) -> pa.Table:
@@ -118,6 +139,7 @@ def reader(
     *,
     since: Time = None,
     representative: Representative = "first",
+    scope: str | None = None,
 ) -> pa.RecordBatchReader:
     """Return a table in batches of some thousand rows, to be read once; only one batch is in memory.
 
@@ -128,7 +150,9 @@ def reader(
         raise InputError(f"there is no table {name!r}; there are {', '.join(TABLE_NAMES)}")
     first = checks.optional(checks.moment, "since", since)
     chosen = checks.representative("representative", representative)
-    return pa.RecordBatchReader.from_batches(columns.SCHEMAS[name], _opened(name, corpus, first, chosen))
+    asked = checks.optional(checks.text, "scope", scope)
+    opened = _opened(name, corpus, first, asked, chosen)
+    return pa.RecordBatchReader.from_batches(columns.SCHEMAS[name], opened)
 
 
 def _summary(
@@ -143,9 +167,13 @@ def _summary(
 
 
 def _table(
-    name: TableName, corpus: Deduplicator | str | None, since: Time, representative: Representative = "first"
+    name: TableName,
+    corpus: Deduplicator | str | None,
+    since: Time,
+    scope: str | None,
+    representative: Representative = "first",
 ) -> pa.Table:
-    with reader(name, corpus, since=since, representative=representative) as opened:
+    with reader(name, corpus, since=since, representative=representative, scope=scope) as opened:
         return opened.read_all().unify_dictionaries()
 
 
@@ -153,11 +181,12 @@ def _opened(
     name: TableName,
     corpus: Deduplicator | str | None,
     since: datetime | None,
+    scope: str | None,
     representative: Representative,
 ) -> Iterator[pa.RecordBatch]:
     if not isinstance(corpus, Deduplicator):
         with Deduplicator(corpus) as found:
-            yield from _opened(name, found, since, representative)
+            yield from _opened(name, found, since, scope, representative)
         return
     with corpus._database.session() as session, session.transaction(snapshot=True) as cursor:
-        yield from columns.batches(cursor, name, since, representative=representative)
+        yield from columns.batches(cursor, name, since, representative=representative, scope=scope)

@@ -92,16 +92,16 @@ class Removal(Answer):
     stopped: bool = False
 
 
-def list_loads(cursor: Cursor, limit: int = 20) -> tuple[Load, ...]:
+def list_loads(cursor: Cursor, limit: int = 20) -> list[Load]:
     """Return the newest loads, the newest first."""
     checks.whole_number("limit", limit, 1)
     rows = cursor.execute(_sql("list"), {"limit": limit}).fetchall()
-    return tuple(Load(*row) for row in rows)
+    return [Load(*row) for row in rows]
 
 
-def list_feeds(cursor: Cursor) -> tuple[WatchedFeed, ...]:
+def list_feeds(cursor: Cursor) -> list[WatchedFeed]:
     """Return the feeds that `dedup watch` polls or polled."""
-    return tuple(WatchedFeed(*row) for row in cursor.execute(_sql("feeds")).fetchall())
+    return [WatchedFeed(*row) for row in cursor.execute(_sql("feeds")).fetchall()]
 
 
 class Loads(OfCorpus):

@@ -23,6 +23,7 @@ from dedup.base.extras import of_extra
 from dedup.base.printable import as_json
 from dedup.base.verdict import Verdict
 from dedup.extras.serve.body import (
+    UNNAMED,
     MissingExtraError,
     RefusedError,
     article_of,
@@ -227,9 +228,13 @@ class Service:
         return Response(text, headers={**HEADERS, "Content-Type": PROMETHEUS})
 
     def _judged(self, given: Any, what: str, store: bool) -> dict[str, Any]:
-        article, flaws = article_of(given, what) if what == "item" else read_article(given, what)
+        read = article_of if what == "item" else read_article
+        article, flaws = read(given, what, needs_id=store)
         try:
-            return judged(self._dd.submit(article) if store else self._dd.lookup(article), flaws)
+            if store:
+                return judged(self._dd.submit(article), flaws)
+            found = self._dd.lookup(article)
+            return judged(replace(found, id=None) if article.source_id == UNNAMED else found, flaws)
         except AttachedError as error:
             raise RefusedError(str(error), article.source_id) from None
 

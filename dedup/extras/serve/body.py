@@ -27,21 +27,29 @@ FIELDS: dict[str, tuple[str, ...]] = {
 """Accepted names of each field; the first name that an article has is used."""
 
 
+UNNAMED = "\U0010ffff"
+"""Id of an article that is only looked up, and has no id. It is the last of all ids in order: the article
+counts as later than stored articles of the same time."""
+
+
 class RefusedError(InputError):
     """Raised for a body that is not an article; `source_id` is the article's id if it could be read."""
 
     def __init__(self, reason: str, source_id: object = None) -> None:
         super().__init__(reason)
-        self.source_id = find_usable_id(source_id)
+        self.source_id = None if source_id == UNNAMED else find_usable_id(source_id)
 
 
 class MissingExtraError(DedupError):
     """Raised for an HTML page if trafilatura is not installed; the message names the extra to install."""
 
 
-def read_article(body: bytes, what: str = "body") -> tuple[Article, Sequence[Flaw]]:
-    """Return the article in a JSON object, and the repairs made. `what` names the object in errors."""
-    return article_of(value_of(body, what), what)
+def read_article(body: bytes, what: str = "body", *, needs_id: bool = True) -> tuple[Article, Sequence[Flaw]]:
+    """Return the article in a JSON object, and the repairs made. `what` names the object in errors.
+
+    `needs_id`: refuse an article without an id; else its id becomes `UNNAMED`.
+    """
+    return article_of(value_of(body, what), what, needs_id=needs_id)
 
 
 def value_of(body: bytes, what: str) -> Any:
@@ -72,7 +80,7 @@ def ids_of(body: bytes) -> list[Any]:
     return ids
 
 
-def article_of(content: Any, what: str) -> tuple[Article, Sequence[Flaw]]:
+def article_of(content: Any, what: str, *, needs_id: bool = True) -> tuple[Article, Sequence[Flaw]]:
     """Return the same as `read_article`, but from a parsed value."""
     if not isinstance(content, dict):
         raise RefusedError(f"{what} is not a JSON object")
@@ -83,6 +91,8 @@ def article_of(content: Any, what: str) -> tuple[Article, Sequence[Flaw]]:
     others = set(DEFAULT_FIELDS["source_id"][1:]).intersection(map(fold, content))
     if "source_id" not in found and others:
         raise RefusedError(f"the id of an article must be named 'source_id': rename '{min(others)}'")
+    if not needs_id and found.get("source_id") is None:
+        found["source_id"] = UNNAMED
     try:
         if "html" in found:
             _take_out_of_html(found)

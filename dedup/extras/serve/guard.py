@@ -81,7 +81,9 @@ def problem_of(error: Exception, place: str) -> ProblemError:
         case InputError():
             return ProblemError(400, words)
         case NotFoundError():
-            return ProblemError(404, words.rpartition("; ")[0])
+            return ProblemError(
+                404, words.rpartition("; `dedup ")[0] or words
+            )  # without advice for a command line
         case MissingExtraError() | ImportError():  # a package, or the code of an extra, is not on the server
             return ProblemError(501, f"on the server, {words}")
         case RightsError() | SchemaError():

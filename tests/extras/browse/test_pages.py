@@ -429,6 +429,8 @@ def test_equal_articles_of_two_scopes_are_two_stories(opening: Opening, corpus_u
         ("/", {"first": "2026-03-12", "last": "2026-03-11"}, 400, "before"),
         ("/", {"colour": "red"}, 400, "unknown parameter"),
         ("/sentence", {"hash": "one"}, 400, "whole number"),
+        ("/sentence", {"hash": "1"}, 404, "sentence 1 is neither common nor pinned."),
+        ("/quote", {"hash": "1"}, 404, "sentence 1 is not a stored quote."),
         ("/story", {"id": DAM, "after": "x"}, 400, ""),
         ("/nothing", {}, 404, "the pages begin at /"),
     ],

@@ -5,7 +5,7 @@ from dedup.store.stories import delay, known, representing
 PARTS = {
     "extras/frames/columns": {
         **{"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": "1"},
-        "representative": representing("c.id", "latest"),
+        **{"representative": representing("c.id", "latest"), "article": "1"},
         **{"columns": "source_id", "key": "id", "source": "SELECT * FROM dedup.article"},
     },
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,9 @@ def test_a_wrong_table_is_an_error_that_names_the_right_one() -> None:
         lambda: figures.added(marks): "no column publication, .*: give the table of frames.additions()",
         lambda: figures.diversity(panel): "outlet, articles, diversity: give the table of frames.panel()",
     }
+    for wrong in ({"status": ["unique"]}, pd.Series(["unique"]), marks.to_pylist(), None):
+        message = f"marks must be the table of frames.marks(), not {type(wrong).__name__}"
+        calls[partial(figures.status, wrong)] = message
     for call, message in calls.items():
         with pytest.raises(InputError, match=message.replace("()", r"\(\)")):
             call()

@@ -183,6 +183,42 @@ def test_since_selects_pairs_by_the_later_article_and_stories_by_any_article(dd:
             frames.stories(dd, since=wrong)
 
 
+def test_the_panel_and_origins_take_since_as_months_and_days(dd: Deduplicator) -> None:
+    whole = frames.panel(dd)
+    month = whole["month"].drop_null()[0].as_py()
+    dated = [row for row in whole.to_pylist() if row["month"]]
+    assert 0 < len(dated) < whole.num_rows
+    assert str(whole.to_pandas()["month"].dtype).startswith("datetime64")
+    for since in (month, month.date(), f"{month:%Y-%m}-28T23:59Z"):
+        assert frames.panel(dd, since=since).to_pylist() == dated
+        assert frames.panel(dd, since="2100-01-01").num_rows == 0
+    for since, count in ((at(0), 5), (at(0).date(), 5), (at(23 * 60).isoformat(), 5), (at(24 * 60), 0)):
+        assert sum(frames.origins(dd, since=since)["articles"].to_pylist()) == count
+    for ask in (frames.panel, frames.origins):
+        with pytest.raises(InputError, match="since"):
+            ask(dd, since="soon")
+    with pytest.raises(InputError, match="since or first, not both"):
+        frames.origins(dd, since="7d", first="2026-01-01")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_scope_selects_the_rows_of_its_articles(newsroom: Database, dd: Deduplicator, name: str) -> None:
+    before = as_rows(getattr(frames, name)(dd))
+    load(
+        newsroom,
+        *(article(f"x{n}", window(0, 6), n, publication="Wire", scope="x") for n in (1, 2)),
+        article("other", window(20, 6), 5, scope="y"),
+    )
+    backfill(newsroom, workers=0)
+    sentences.keep(newsroom)
+    found = getattr(frames, name)(dd, scope="x")["source_id"].to_pylist()
+    assert found == {"marks": ["x1", "x2"], "stories": ["x1"]}.get(name, ["x2"])
+    assert getattr(frames, name)(dd, scope="z").num_rows == 0
+    assert len(as_rows(getattr(frames, name)(dd))) > len(before)
+    with pytest.raises(InputError, match="scope must be a string, not int"):
+        getattr(frames, name)(dd, scope=1)
+
+
 def test_since_may_be_an_age(newsroom: Database, dd: Deduplicator) -> None:
     load(newsroom, Article("new", "Words of today.", published_at=datetime.now(UTC) - timedelta(hours=30)))
     for since in ("2d", "31h", "1900 m"):

@@ -103,6 +103,16 @@ def test_a_corpus_is_shown(database: Database) -> None:
         assert shown(dd.removable()).text == "none"
         for answer in (dd.status(), dd.verify(), dd.preview(), dd.runs(), dd.origins()):
             assert shown(answer).text
+        dd.pins.set("a", "c", "duplicate")
+        lists: list[object] = [
+            *(dd.newest(2), dd.pins.list(), dd.attachments.list(), dd.loads.list(), dd.loads.feeds()),
+            *(dd.common_sentences.list(), dd.credits.agencies(), dd.corrections.phrases()),
+            *(dd.credits.publications(), dd.outlets.counted(), dd.outlets.stated()),
+        ]
+        for listed in lists:
+            assert shown(listed).text
+        assert {"a", "A <b>"} <= {*_cells(lists[0])}
+        assert {"a", "c", "duplicate"} <= {*_cells(lists[1])}
 
 
 def test_rows_are_shown_without_reading_all_of_them() -> None:

@@ -111,7 +111,7 @@ def test_the_list_says_what_came_and_what_is_left(database: Database, tmp_path: 
     assert (first.source, first.new, first.known, first.stored) == (str(file), 3, 0, 2)
     assert (second.source, second.new, second.known, second.stored) == (None, 1, 1, 1)
     assert first.loaded_by == second.loaded_by
-    assert dd.loads.list(1) == (second,)
+    assert dd.loads.list(1) == [second]
     remove(database, second.number)
     assert dd.loads.list(1)[0].removed_by == first.loaded_by
 

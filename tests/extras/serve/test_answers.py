@@ -252,6 +252,20 @@ def test_a_batch_has_a_verdict_for_every_line(door: Door) -> None:
     assert door.dd.get("c2") is None
 
 
+def test_a_look_up_needs_no_id(door: Door) -> None:
+    door.submit(FIRST)
+    texts = [{name: value for name, value in one.items() if name != "source_id"} for one in (COPY, OTHER)]
+    for text, status in zip(texts, ("duplicate", "unique"), strict=True):
+        said = door.ask("POST", "/v1/articles", text, store="false").json
+        assert (said["source_id"], said["status"]) == (None, status)
+    items = [*texts, {"html": ""}, {"source_id": "", **texts[0]}, {"id": "x", **texts[0]}]
+    said = door.ask("POST", "/v1/articles:batch", items, store="false").json["verdicts"]
+    assert [one["source_id"] for one in said] == [None] * 5
+    assert [one["status"] for one in said] == ["duplicate", "unique", *["refused"] * 3]
+    is_problem(door.submit(texts[0]), 400, "source_id is missing")
+    assert sum(door.dd.status().counts.values()) == 1
+
+
 def test_a_batch_as_an_array_has_its_verdicts_in_the_same_order(door: Door) -> None:
     items = [FIRST, 7, None, COPY, [FIRST], {"source_id": "no text"}, {"id": "x", "text": HARBOUR}, OTHER]
     reply = door.ask("POST", "/v1/articles:batch", items)

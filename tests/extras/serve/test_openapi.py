@@ -91,6 +91,7 @@ GOOD: list[tuple[str, str, Any, dict[str, str]]] = [
     ("POST", "/v1/articles", ARTICLE, {}),
     ("POST", "/v1/articles", COPY, {"store": "true"}),
     ("POST", "/v1/articles", {"source_id": "c", "text": MUSEUM + HARBOUR}, {"store": "false"}),
+    ("POST", "/v1/articles", {"text": HARBOUR}, {"store": "false"}),
     (
         "POST",
         "/v1/articles:batch",
