@@ -259,7 +259,8 @@ def delete(
 ) -> None:
     """Delete articles, and settle their duplicates and similar articles again.
 
-    If an id is unknown, the exit code is 1; the other articles are deleted nevertheless.
+    Texts, fingerprints, marks, pairs and stored sentences of the articles are deleted; pins and judgements
+    stay. If an id is unknown, the exit code is 1; the other articles are deleted nevertheless.
     """
     with shared.corpus() as dd:
         deleted = dd.delete_many(source_ids)

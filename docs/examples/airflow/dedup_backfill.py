@@ -1,8 +1,8 @@
-"""Settle every night what was loaded, and fail the run if all is not well.
+"""Settle loaded articles every night, and fail the run if a check raises an alarm.
 
-Put it into the folder of DAGs of Airflow 3. `dedup` must be installed where the worker of Airflow runs, and the
-connection string must be in its environment as DEDUP_DATABASE_URL. A task that is killed is gone on with by its
-next try, since a backfill keeps what it has finished.
+Put this file into the folder of DAGs of Airflow 3. `dedup` must be installed on the machine of Airflow's
+worker, with the address of the database in DEDUP_DATABASE_URL. The next try of a killed task continues the
+backfill.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ with DAG(
     description="Settle pending news articles",
     schedule="0 3 * * *",
     start_date=datetime(2026, 1, 1),
-    catchup=False,  # one backfill settles whatever waits, of however many nights
+    catchup=False,  # one backfill settles the articles of all missed nights
     max_active_runs=1,
     default_args={"retries": 3, "retry_delay": timedelta(minutes=5)},
 ) as dag:

@@ -1,4 +1,4 @@
--- Superset, Metabase: what share of each day was original; lines over day.
+-- Superset, Metabase: the share of original articles of each day; lines over day.
 SELECT day, articles, unique_articles + similar_articles AS originals, duplicates,
        round(duplicates::numeric / articles, 3) AS duplicate_share
 FROM dedup.daily_mark

@@ -1,4 +1,4 @@
--- Grafana: what waits to be settled, and what cannot be read; stat, or an alert where it stays above 0.
+-- Grafana: waiting and failed articles; stat, or an alert if the number stays above 0.
 SELECT count(*) FILTER (WHERE status = 'pending') AS "pending", count(*) FILTER (WHERE stale) AS "stale",
        count(*) FILTER (WHERE status = 'failed') AS "failed"
 FROM dedup.mark

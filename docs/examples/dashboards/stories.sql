@@ -1,4 +1,4 @@
--- Superset, Metabase: the stories that ran most, with the hours from the first print to the last; a table.
+-- Superset, Metabase: the most printed stories, with the hours from the first print to the last; a table.
 SELECT title, publication, first_at, copies, array_to_string(copied_by, ', ') AS copied_by,
        round(extract(epoch FROM last_at - first_at) / 3600, 1) AS hours
 FROM dedup.story

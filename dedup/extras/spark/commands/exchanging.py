@@ -30,7 +30,7 @@ def export_corpus(
     you stop an export, no folder is left. The export leaves out articles without a current fingerprint, and
     prints the source_ids of some of them. Needs the extra `parquet`.
 
-    Whoever knows the hash key can write texts whose hashes collide. If you leave the key out of the folder,
+    A person with the hash key can write texts whose hashes collide. If you leave the key out of the folder,
     give the key to the cluster yourself.
 
     **Example**
