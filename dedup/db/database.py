@@ -153,11 +153,11 @@ def _place(parts: Mapping[str, Any]) -> str:
 def role(url: str) -> tuple[str, str | None]:
     """Return the role of an address, for messages, and the role's source if the address names no role."""
     parts = conninfo_to_dict(conninfo(url))
-    if "user" not in parts and ("service" in parts or os.environ.get("PGSERVICE")):
+    if "user" not in parts and ("service" in parts or "PGSERVICE" in os.environ):
         return "the role of the service", None
     defaults = (option.val for option in psycopg.pq.Conninfo.get_defaults() if option.keyword == b"user")
     name = str(parts.get("user") or (next(defaults, None) or b"").decode("utf-8", "replace"))
-    source = "PGUSER" if os.environ.get("PGUSER") else "the system's user"
+    source = "PGUSER" if "PGUSER" in os.environ else "the system's user"
     return name if re.fullmatch(_NAME, name) else "a role", None if "user" in parts else source
 
 
