@@ -23,7 +23,8 @@ EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 FILES = sorted(path for path in EXAMPLES.rglob("*") if path.is_file())
 MANIFESTS = sorted((EXAMPLES / "kubernetes").glob("*.yaml"))
 COMMAND = re.compile(
-    r"(?:/usr/local/bin/dedup|(?<![\w./-])dedup) (?:worker|status|metrics|backfill|serve|watch)\b[^\n\"|)]*"
+    r"(?:/usr/local/bin/dedup|(?<![\w./-])dedup) "
+    r"(?:worker|status|metrics|backfill|serve|watch|browse)\b[^\n\"|)]*"
 )
 
 
@@ -55,7 +56,7 @@ def commands() -> list[list[str]]:
 
 def test_the_examples_were_found() -> None:
     assert len(commands()) >= 8
-    assert {command[0] for command in commands()} == {"worker", "status", "serve", "watch"}
+    assert {command[0] for command in commands()} == {"worker", "status", "serve", "watch", "browse"}
 
 
 @pytest.mark.parametrize("command", commands(), ids=" ".join)
@@ -66,7 +67,8 @@ def test_every_command_has_the_options_it_is_given(command: list[str]) -> None:
 
 
 UNITS = sorted(path.name for path in (EXAMPLES / "systemd").iterdir())
-ENDLESS = [name for name in UNITS if name.endswith(".service") and name != "dedup-backfill.service"]
+ONCE = ("dedup-backfill.service", "dedup-check.service", "dedup-dump.service")
+ENDLESS = [name for name in UNITS if name.endswith(".service") and name not in ONCE]
 
 
 @pytest.mark.parametrize("name", UNITS)
@@ -94,6 +96,13 @@ def test_endless_services_tell_systemd_that_they_work(name: str) -> None:
     minutes = int(service["WatchdogSec"].removesuffix("min"))
     if name == "dedup-worker.service":
         assert minutes * 60 > Timeouts().statement, "the watchdog must allow the wait for one statement"
+
+
+def test_the_dump_of_the_unit_is_the_one_of_the_page() -> None:
+    unit = (EXAMPLES / "systemd" / "dedup-dump.service").read_text("utf-8")
+    page = (EXAMPLES.parent / "operate.md").read_text("utf-8")
+    [words] = re.findall(r"^ExecStart=/bin/sh -c '(pg_dump .*) -f ", unit, re.MULTILINE)
+    assert f"\n{words} -f news.dump " in page
 
 
 def test_every_way_of_installing_leads_to_the_path_of_the_units() -> None:

@@ -70,9 +70,9 @@ class Deduplicator(Questions):
 
     Args:
         url: address of the database, in SQLAlchemy or libpq form. None: the address in `DEDUP_DATABASE_URL`
-            or `dedup.toml`, else the embedded server, in which a missing schema is created.
+            or `dedup.toml`, else the embedded server, in which the schema `dedup` is created if missing.
         schema: schema of the corpus. None: the name in `DEDUP_SCHEMA` or `dedup.toml`, else `dedup`. A
-            database may hold several corpora, which are independent of each other.
+            database may hold several corpora, which are independent of each other. `initialize` creates one.
         timeouts: maximum times to wait. None: as in variables such as `DEDUP_TIMEOUT_HOOK` or in
             `dedup.toml`, else the defaults.
 

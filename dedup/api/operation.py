@@ -115,6 +115,15 @@ class Operation(OpenCorpus):
                     cursor.execute(statement)
             return [write_out(statement, cursor) for statement in wanted]
 
+    def granted(self) -> dict[str, list[str]]:
+        """Return the kinds of role, such as "worker", of each database role that may use the schema.
+
+        The kind "owner" may do everything, as superusers may. A role without a kind has other rights.
+        """
+        with self._database.transaction() as cursor:
+            revision.require_head(revision.current(cursor), self._database)
+            return roles.granted(cursor)
+
     def make_searchable(self, wanted: bool = True, *, progress: Progress | None = None) -> bool:
         """Make or drop the word index, for searches in `dedup browse`; return True if the index changed.
 

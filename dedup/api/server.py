@@ -5,11 +5,11 @@ from __future__ import annotations
 from dedup.base import config
 from dedup.base.errors import EmbeddedServerError
 from dedup.db import revision
-from dedup.db.database import Database, conninfo, location, safe_address
+from dedup.db.database import Database, conninfo, location, role, safe_address
 from dedup.db.embedded import ServerStatus, start, status, stop
 from dedup.db.postgres import program, require_programs
 from dedup.db.server_upgrade import ServerUpgrade, remove_old, upgrade
-from dedup.store.dumps import dump, restore
+from dedup.store.dumps import dump, require_dump, restore
 
 __all__ = [
     "ServerStatus",
@@ -17,9 +17,11 @@ __all__ = [
     "address",
     "client",
     "dump",
+    "login",
     "other_database",
     "remove_old",
     "require_data",
+    "require_dump",
     "require_schema",
     "restore",
     "start",
@@ -37,6 +39,13 @@ def other_database() -> str | None:
     """
     found = config.address()
     return location(conninfo(found.value, found.source)) if found else None
+
+
+def login() -> tuple[str, str]:
+    """Return the database role that commands use, for messages, and the place that names the role."""
+    found = config.address()
+    name, source = role(found.value) if found else ("postgres", "default")
+    return name, source or (found.source if found else "default")
 
 
 def address() -> str | None:

@@ -15,7 +15,7 @@ TIMEOUTS = [f"timeouts.{item.name}" for item in fields(dedup.Timeouts)]
 
 
 def config_(json: JsonOption = False) -> None:
-    """Show the configuration of this program: database, schema, timeouts, and where each of them is set.
+    """Show the configuration of this program: database, role, schema, timeouts, and where each is set.
 
     A value comes from an option such as `--database`, else from a variable of the environment, else from a
     key of the file `dedup.toml`, else it is the default. No database is opened, and no password is shown.
@@ -43,7 +43,9 @@ def config_(json: JsonOption = False) -> None:
     # Addresses of feeds are not shown, because some contain a password.
     feeds = config.find(config.FEEDS)
     found[config.FEEDS] = counted(len(feeds.value) if feeds else 0, "feed"), feeds
+    role = dedup.server.login()
     rows = [(key, value, choice.source if choice else "default") for key, (value, choice) in found.items()]
+    rows.insert(1, ("role", *role))
     if json:
         values = [dict(zip(("key", "value", "source"), row, strict=True)) for row in rows]
         output.write_json({"file": file and str(file), "values": values})

@@ -78,8 +78,10 @@ def status(
 
     `--fail-on` names the figures that alarm, such as `failed`, `pending=100:1000`, `waiting=15m:2h` or
     `stale=:5000`: WARNING above the first threshold, CRITICAL above the second. docs/worker.md lists them.
+    `--max-age` and `--max-wait` are then refused if they change none of these figures.
     """
     if check:
+        _refuse_useless(max_age, max_wait, fail_on)
         run_check(MAX_AGE if max_age is None else max_age, max_wait, fail_on, json)
         return
     for option, given in (("--fail-on", fail_on), ("--max-age", max_age), ("--max-wait", max_wait)):
@@ -114,6 +116,11 @@ def status(
         ("archived", archived, found.horizon),
         ("stale", f"{found.stale:,}, which must be settled again", found.stale),
         ("without fingerprint", f"{found.unfingerprinted:,}", found.unfingerprinted),
+        (
+            "settings",
+            f"{', '.join(found.waiting_settings) or 'nothing'} to be put in force by a backfill",
+            found.waiting_settings,
+        ),
         ("last mark", marked, True),
         ("backfill", found.backfill.state if found.backfill else "not running", found.backfill),
         ("settle lock", f"held by {found.held_by}" if found.held_by else "free", found.held_by),
@@ -139,7 +146,12 @@ def status(
     if (run := found.backfill) and run.stuck:
         output.say(f"the {run.what} is probably stuck: see process {run.process_id} on its host")
     elif not run and (
-        found.counts.get("pending") or found.stale or found.uncounted or found.deferred or found.changes
+        found.counts.get("pending")
+        or found.stale
+        or found.uncounted
+        or found.waiting_settings
+        or found.deferred
+        or found.changes
     ):
         output.say("next: dedup backfill")
 
@@ -176,6 +188,25 @@ def run_check(max_age: str, max_wait: str | None, fail_on: list[str] | None, jso
         _write_check(state, summary, " ".join(figure.performance for figure in figures), *lines)
     if state:
         raise typer.Exit(state)
+
+
+WAITS = ("waiting", "changes_waiting")
+DEPENDENT = {"--max-age": ("settled", *WAITS, "failed"), "--max-wait": WAITS}
+"""Figures that depend on an option, unless `--fail-on` gives a threshold; `failed` depends on it anyway."""
+
+
+def _refuse_useless(max_age: str | None, max_wait: str | None, fail_on: list[str] | None) -> None:
+    """Raise InputError if `--fail-on` chooses no figure that depends on a given option."""
+    chosen = dict(map(_threshold, fail_on or ()))
+    for option, given in (("--max-age", max_age), ("--max-wait", max_wait)):
+        used = any(chosen.get(name, ()) is None for name in DEPENDENT[option])
+        used = used or (option == "--max-age" and "failed" in chosen)
+        if chosen and given is not None and not used:
+            names = ", ".join(DEPENDENT[option])
+            raise InputError(
+                f"{option} changes no figure of --fail-on: it is a threshold of {names}; leave it out, or add"
+                f" --fail-on {DEPENDENT[option][0]}"
+            )
 
 
 def _threshold(given: str) -> tuple[str, alarms.Thresholds | None]:

@@ -150,6 +150,9 @@ def grant(
     ] = None,
     revoke: Annotated[bool, Option("--revoke", help="Take all rights in the schema from the roles.")] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Print the statements; run nothing.")] = False,
+    listing: Annotated[
+        bool, Option("--list", help="List the roles that have rights; change nothing.")
+    ] = False,
 ) -> None:
     """Give database roles exactly the rights of their kind in the schema, and take away all other rights.
 
@@ -159,7 +162,9 @@ def grant(
     An article from a scraper is stored with a provisional verdict until the next backfill marks it.
 
     An analyst reads every view, with the texts of originals, sentences and quotes. A counter reads titles,
-    bylines, addresses and kept columns, but no texts.
+    bylines, addresses and kept columns, but no texts; it may run the checks of a monitor.
+
+    `--list` shows each role that may use the schema with its kinds. Superusers count as owners.
 
     **Example**
 
@@ -173,6 +178,13 @@ def grant(
         "reader": reader or (),
     }
     shared.say_if_started()
+    if listing:
+        if any(given.values()) or revoke or dry_run:
+            raise InputError("--list lists all roles: leave out other options")
+        with dedup.operation.Operation() as corpus:
+            rows = [(name, ", ".join(kinds) or "other rights") for name, kinds in corpus.granted().items()]
+        output.table("", ("role", "kind"), rows)
+        return
     with dedup.operation.Operation() as owner:
         done = owner.grant(**given, revoke=revoke, dry_run=dry_run)
     if dry_run:

@@ -138,6 +138,7 @@ def restore(file: Annotated[Path, Argument(metavar="FILE", help="File that `dump
     is changed.
     """
     _only_embedded("pg_restore")
+    dedup.server.require_dump(file)
     say_if_started()
     dedup.server.restore(file)
     with dedup.Deduplicator() as dd, progress_bar() as bar:

@@ -150,6 +150,17 @@ def _place(parts: Mapping[str, Any]) -> str:
     return shown + (f" on {host}" if re.fullmatch(rf"[\w.,:%-]+|{_SOCKET}", host) else "")
 
 
+def role(url: str) -> tuple[str, str | None]:
+    """Return the role of an address, for messages, and the role's source if the address names no role."""
+    parts = conninfo_to_dict(conninfo(url))
+    if "user" not in parts and ("service" in parts or "PGSERVICE" in os.environ):
+        return "the role of the service", None
+    defaults = (option.val for option in psycopg.pq.Conninfo.get_defaults() if option.keyword == b"user")
+    name = str(parts.get("user") or (next(defaults, None) or b"").decode("utf-8", "replace"))
+    source = "PGUSER" if "PGUSER" in os.environ else "the system's user"
+    return name if re.fullmatch(_NAME, name) else "a role", None if "user" in parts else source
+
+
 def safe_address(url: str) -> str | None:
     """Return an address that may be shown and that other programs accept; None if it has a secret."""
     url = conninfo(url)

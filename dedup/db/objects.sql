@@ -76,3 +76,8 @@ SELECT dedup.fire_always()
 -- name: not_for_everyone
 -- Revoke the right to call functions, which Postgres grants to everyone.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA dedup FROM PUBLIC
+
+-- name: corpora
+-- Return the schemas with a corpus, at most `limit`.
+SELECT n.nspname FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid
+WHERE c.relname = 'settle_turn' AND c.relkind = 'r' ORDER BY 1 LIMIT %(limit)s

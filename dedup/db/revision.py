@@ -11,7 +11,12 @@ from psycopg import errors as pg
 
 from dedup.base.errors import SchemaError
 from dedup.base.schema import program
-from dedup.db.database import Cursor, Database
+from dedup.db.database import Cursor, Database, one_column
+from dedup.db.statements import Statements
+
+_sql = Statements("db/objects")
+
+MOST_NAMED = 5  # Maximum number of corpora that a message names
 
 KEPT = (
     *("article", "deferred_article", "sentence_pin", "pair_pin", "setting", "sentence_model"),
@@ -54,7 +59,10 @@ def require_head(found: str | None, database: Database) -> None:
     location, init = database.location, f"{program(database.schema)} init"
     refuse_unknown(found, database)
     if found is None:
-        raise SchemaError(f"{location} has no dedup schema; run `{init}`")
+        with database.transaction() as cursor:
+            others = one_column(cursor, _sql("corpora"), {"limit": MOST_NAMED})
+        named = f" (the database has a corpus in: {', '.join(others)})" if others else ""
+        raise SchemaError(f"{location} has no dedup schema; run `{init}`{named}")
     if found != head():
         raise SchemaError(f"{location} has the schema of an older dedup; run `{init}` to upgrade it")
 

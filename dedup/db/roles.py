@@ -114,7 +114,7 @@ def advice(cursor: Cursor, task: str, allowed: Sequence[Role], dedup: str) -> st
     kinds of role that may do the task, the kind with the fewest rights first; empty: only the owner may.
     `dedup`: how commands for this corpus begin.
     """
-    session, *others = cursor.execute(_sql("rights_of_roles")).fetchall()
+    session, *others = cursor.execute(_sql("rights_of_roles"), {"all": False}).fetchall()
     name, owner, is_owner, *rights = session
     if is_owner:
         return None
@@ -134,6 +134,17 @@ def advice(cursor: Cursor, task: str, allowed: Sequence[Role], dedup: str) -> st
         f"{who} may not run `{task}`; {_either(able, 'or')} may: {connect}have the owner, {quote(owner)},"
         f" run `{dedup} grant {grant}`"
     )
+
+
+def granted(cursor: Cursor) -> dict[str, list[str]]:
+    """Return the kinds of each role that may use the schema, by name of the role.
+
+    The kind "owner" may do everything; without a kind, a role has other rights than `dedup grant` gives.
+    """
+    rows = cursor.execute(_sql("rights_of_roles"), {"all": True}).fetchall()
+    return {
+        name: ["owner"] if is_owner else [*_kinds(*rights)] for name, _, is_owner, *rights in sorted(rows)
+    }
 
 
 def _kinds(settles: bool, stores: bool, reads: bool, sees_texts: bool, sees: bool) -> list[Role]:

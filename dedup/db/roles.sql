@@ -18,9 +18,9 @@ FROM pg_roles r JOIN pg_namespace n ON n.oid = 'dedup'::regnamespace WHERE r.rol
 SELECT pg_has_role(nspowner, 'USAGE'), pg_get_userbyid(nspowner) FROM pg_namespace WHERE oid = 'dedup'::regnamespace
 
 -- name: rights_of_roles
--- Return the role of this session, then the other roles that may log in and use the schema. Return with each role the
--- owner of the schema, and whether the role may act as the owner, write marks, store articles, read the table of
--- articles, read texts in views, and read marks in views.
+-- Return the role of this session, then the other roles that may use the schema. Return with each role the owner of the
+-- schema, and whether the role may act as the owner, write marks, store articles, read the table of articles, read texts
+-- in views, and read marks in views. `all`: also return roles that may not log in.
 SELECT r.rolname, pg_get_userbyid(n.nspowner), pg_has_role(r.oid, n.nspowner, 'USAGE'),
        coalesce(bool_or(c.relname = 'settle_turn' AND has_table_privilege(r.oid, c.oid, 'UPDATE')), false),
        coalesce(bool_or(c.relname = 'article' AND has_any_column_privilege(r.oid, c.oid, 'INSERT')), false),
@@ -30,7 +30,7 @@ SELECT r.rolname, pg_get_userbyid(n.nspowner), pg_has_role(r.oid, n.nspowner, 'U
 FROM pg_namespace n CROSS JOIN pg_roles r
 LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relname IN ('settle_turn', 'article', 'article_text', 'mark')
 WHERE n.oid = 'dedup'::regnamespace
-  AND (r.rolname = current_user OR r.rolcanlogin AND has_schema_privilege(r.oid, n.oid, 'USAGE'))
+  AND (r.rolname = current_user OR (r.rolcanlogin OR %(all)s AND r.rolname !~ '^pg_') AND has_schema_privilege(r.oid, n.oid, 'USAGE'))
 GROUP BY r.oid, r.rolname, n.nspowner ORDER BY r.rolname <> current_user, r.rolname
 
 -- name: relations

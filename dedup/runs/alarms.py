@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dedup.base.answer import Answer
 from dedup.base.words import counted
+from dedup.runs.runs import FORGOTTEN_SECONDS
 
 if TYPE_CHECKING:
     from dedup.runs.monitoring import Vitals
@@ -24,7 +25,6 @@ FAILING_RUNS = 2  # Failures in a row, with the same error, after which a proble
 # Failed articles with these reasons need no repair: photo articles have no text, and articles before the
 # horizon are never compared. Every newsroom has such articles every day.
 NO_FAULT = ("empty", "archived")
-FORGOTTEN_SECONDS = 3_600.0  # A worker that is gone for longer than this is no problem if nothing waits
 
 
 class CheckState(IntEnum):

@@ -115,7 +115,9 @@ def read_vitals(database: Database, lately: float = 86_400.0, seconds: float | N
             return load_vitals(cursor, lately)
     except MissingRightError:
         with database.transaction(seconds=seconds) as cursor:
-            words = roles.advice(cursor, "dedup metrics", ("reader", "worker"), program(database.schema))
+            words = roles.advice(
+                cursor, "dedup metrics", ("counter", "analyst", "reader", "worker"), program(database.schema)
+            )
         if not words:
             raise
         raise MissingRightError(f"{database.location}: {words}") from None

@@ -23,6 +23,7 @@ _sql = Statements("runs/runs")
 
 LEASE_SECONDS = 60.0  # A run is considered gone if its last heartbeat is older than this
 STUCK_SECONDS = 600.0  # A live run is probably stuck if it has made no progress for this time
+FORGOTTEN_SECONDS = 3_600.0  # A worker that is gone for longer than this is no problem if nothing waits
 KEPT = 1_000  # Maximum number of rows in `dedup.run`; older rows are deleted
 SETTLING = ("backfill", "worker", "import")  # Kinds of runs that settle; only one is alive at a time
 
@@ -208,7 +209,7 @@ class Worker(Answer):
 
 def begin_worker(cursor: Cursor, host: str, process_id: int) -> int:
     """Delete the rows of workers that are gone, add a row for a new worker, and return its id."""
-    cursor.execute(_sql("delete_gone_workers"), {**_LEASE, "besides": None})
+    _delete_gone_workers(cursor)
     return int(one_row(cursor, _sql("begin_worker"), {"host": host, "process_id": process_id})[0])
 
 
@@ -217,10 +218,19 @@ def see_worker(cursor: Cursor, worker: int, *, idle: bool, session: Session | No
 
     `idle`: no work was found. `session`: a session that ends with the worker; None behind a pooler.
     """
-    cursor.execute(_sql("delete_gone_workers"), {**_LEASE, "besides": worker})
+    _delete_gone_workers(cursor, besides=worker)
     backend_pid, backend_start = session or (None, None)
     values = {"worker": worker, "idle": idle, "backend_pid": backend_pid, "backend_start": backend_start}
     return cursor.execute(_sql("see_worker"), values).rowcount == 1
+
+
+def forget_workers(cursor: Cursor) -> None:
+    """Delete the rows of workers that are gone and silent for `FORGOTTEN_SECONDS`, after all was settled."""
+    _delete_gone_workers(cursor, silent=FORGOTTEN_SECONDS)
+
+
+def _delete_gone_workers(cursor: Cursor, *, besides: int | None = None, silent: float = 0.0) -> None:
+    cursor.execute(_sql("delete_gone_workers"), {**_LEASE, "besides": besides, "silent": silent})
 
 
 def end_worker(cursor: Cursor, worker: int) -> None:

@@ -66,8 +66,9 @@ SELECT id, host, process_id, started_at, stage, done, total,
 FROM dedup.run r WHERE what = ANY (%(kinds)s) AND ended_at IS NULL
 
 -- name: delete_gone_workers
--- Delete the rows of workers that are gone, but not the row of the calling worker.
+-- Delete the rows of workers that are gone and silent for some seconds, but not the row of the calling worker.
 DELETE FROM dedup.worker w WHERE w.id IS DISTINCT FROM %(besides)s AND NOT ${worker_alive}
+    AND w.seen_at <= clock_timestamp() - make_interval(secs => %(silent)s)
 
 -- name: delete_old
 -- Delete old runs that have ended; keep the newest runs.

@@ -24,7 +24,7 @@ from dedup.base.settings import Settings
 from dedup.db.connection import next_batch
 from dedup.db.database import Cursor, Database, run_locked
 from dedup.runs.heartbeat import Heartbeat
-from dedup.runs.runs import Run, RunCounts
+from dedup.runs.runs import Run, RunCounts, forget_workers
 from dedup.settling import choice, segments
 from dedup.settling.adopt import adopt
 from dedup.settling.fingerprinting import Counts, Fingerprinting, PoolOptions, analyze, make_stuck_error
@@ -131,6 +131,10 @@ def backfill(
             raise
         report.superseded = heartbeat.superseded
         heartbeat.end("stopped" if report.stopped else "done")
+        # A newsroom that settles by backfills has no next worker, which would remove the row of a lost one.
+        if not report.stopped:
+            with database.transaction() as cursor:
+                forget_workers(cursor)
         if report.settled:
             with database.transaction() as cursor:
                 report.reprints = stories.reprints(cursor, MOST_REPRINTED)

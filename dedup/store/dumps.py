@@ -33,10 +33,30 @@ def dump(path: Path, *, schema: str | None = None) -> int:
         url = embedded.start()
         with closing(Database(url, schema=schema)) as database, database.transaction() as cursor:
             attached = attachments.are_known(cursor) and bool(attachments.attachments(cursor))
+        # A restored row of a worker would be that of a lost worker, for `status --check`.
+        spared = f"--exclude-table-data={schema}.worker"
         # Views of the schema read attached tables, so with attached tables the whole database is dumped.
         what = () if attached else (f"--schema={schema}",)
-        _run("pg_dump", "--format=custom", *what, f"--file={made}", url)
+        _run("pg_dump", "--format=custom", spared, *what, f"--file={made}", url)
     return path.stat().st_size
+
+
+def require_dump(path: Path, *, schema: str | None = None) -> None:
+    """Raise InputError if a file is missing, cannot be read, or is not a dump of this schema."""
+    schema = chosen(schema)
+    try:
+        path.stat()
+        if not path.is_file():
+            raise InputError(f"{path} is not a file")
+        path.open("rb").close()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        listed = _run("pg_restore", "--list", str(path))
+    except EmbeddedServerError:
+        raise InputError(f"{path} is not a dump of PostgreSQL, or was made by a newer PostgreSQL") from None
+    if SCHEMA_LINE.format(schema) not in listed:
+        raise InputError(f"{path} is not a dump of a corpus: it has no schema {schema}")
 
 
 def restore(path: Path, *, schema: str | None = None) -> None:
@@ -47,14 +67,7 @@ def restore(path: Path, *, schema: str | None = None) -> None:
     EmbeddedServerError: pg_restore failed and changed nothing.
     """
     schema = chosen(schema)
-    if not path.is_file():
-        raise InputError(f"{path} is not a file")
-    try:
-        listed = _run("pg_restore", "--list", str(path))
-    except EmbeddedServerError:
-        raise InputError(f"{path} is not a dump of PostgreSQL, or was made by a newer PostgreSQL") from None
-    if SCHEMA_LINE.format(schema) not in listed:
-        raise InputError(f"{path} is not a dump of a corpus: it has no schema {schema}")
+    require_dump(path, schema=schema)
     url = embedded.start()
     with closing(Database(url, schema=schema)) as database, database.transaction() as cursor:
         try:

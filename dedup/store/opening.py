@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from dedup.base.schema import migration_lock, program
+from dedup.base.schema import DEFAULT, migration_lock, program
 from dedup.base.settings import Settings
 from dedup.base.timeouts import Timeouts
 from dedup.db import objects, revision
@@ -26,11 +26,14 @@ def connect(url: str | None = None, timeouts: Timeouts | None = None, schema: st
 def prepare(database: Database) -> None:
     """Check that the schema has the revision of this program; on the embedded server, make or upgrade it.
 
+    A schema with another name than the default is not made, because the name may be mistyped.
+
     Raises SchemaError: the schema is missing, older or newer; the message names the next step.
     """
     with database.transaction() as cursor:
         found = revision.current(cursor)
-    if database.embedded and found != revision.head():
+    may_make = found is not None or database.schema == DEFAULT
+    if database.embedded and may_make and found != revision.head():
         initialize(database)
         return
     revision.require_head(found, database)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from dedup.attach import outbox
 from dedup.base.answer import Answer
+from dedup.base.settings import Settings
 from dedup.db.database import Cursor, one_row
 from dedup.db.statements import Statements
 from dedup.runs import runs
@@ -14,7 +15,8 @@ from dedup.runs.runs import Run
 from dedup.store import articles
 
 _sql = Statements("store/overview")
-_of_fingerprints = Statements("store/fingerprints")  # loads no NumPy, unlike `fingerprints.py`
+# These files load no NumPy, unlike `fingerprints.py` and `rulebooks.py`.
+_of_fingerprints, _of_rulebooks = Statements("store/fingerprints"), Statements("store/rulebooks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class Overview(Answer):
         stale: articles that must be settled again.
         horizon: articles before this time are archived.
         uncounted: true if the next backfill must count common sentences.
+        waiting_settings: names of changed settings, which the next backfill puts in force.
         backfill: the backfill or import that is running now.
         held_by: the session that holds the settle lock.
         deferred: versions of articles that hooks deferred.
@@ -69,6 +72,7 @@ class Overview(Answer):
     horizon: datetime | None
     archived: int
     uncounted: bool
+    waiting_settings: list[str]
     backfill: Run | None
     held_by: Holder | None
     deferred: int
@@ -98,6 +102,7 @@ def overview(cursor: Cursor) -> Overview:
         limits=limits,
         failures=failures,
         sizes=sizes,
+        waiting_settings=_waiting_settings(cursor),
         bytes_per_article=_per_article(sizes, found.pop("text_bytes"), sum(counts.values())),
         backfill=None if run and run.gone else run,
         held_by=Holder(*holder) if holder else None,
@@ -105,6 +110,14 @@ def overview(cursor: Cursor) -> Overview:
         changes=outbox.count(cursor),
         **found,
     )
+
+
+def _waiting_settings(cursor: Cursor) -> list[str]:
+    rows = (
+        cursor.execute(_of_rulebooks(name)).fetchall() for name in ("settings_in_force", "settings_wanted")
+    )
+    present, wanted = (asdict(Settings().with_values(dict(found))) for found in rows)
+    return [name for name, value in wanted.items() if value != present[name]]
 
 
 SMALLEST_SHOWN = 0.5  # Minimum bytes per article of a shown table; smaller tables do not grow with the corpus

@@ -225,6 +225,13 @@ def test_a_changed_setting_waits_for_the_next_backfill(dedup: Dedup, news: Path)
     assert json.loads(dedup("settings", "--json").out)["common_stories"] == 10
     dedup("load", str(news))
     dedup("backfill", "--workers", "0")
+    dedup("settings", "set", "bands=16", "text_min_words=8")  # `bands`: the default
+    assert json.loads(dedup("status", "--json").out)["waiting_settings"] == ["text_min_words"]
+    status = dedup("status")
+    assert "text_min_words to be put in force by a backfill" in status.out
+    assert "next: dedup backfill" in status.err
+    dedup("settings", "reset", "text_min_words")
+    assert json.loads(dedup("status", "--json").out)["waiting_settings"] == []
     said = dedup("settings", "set", "canonical_order=added", "common_stories=5").err
     assert "the next backfill puts them in force" in said
     assert "next: dedup backfill (3 articles to settle, about 1 s)" in said

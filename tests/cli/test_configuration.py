@@ -148,6 +148,7 @@ def test_config_shows_values_and_their_places_and_no_password(
     found = dedup("config", "--schema", "wires", "--json")
     rows = {row["key"]: (row["value"], row["source"]) for row in json.loads(found.out)["values"]}
     assert rows["database"] == ("database 'absent' on 127.0.0.1:1", f"database in {file}")
+    assert rows["role"] == ("ann", f"database in {file}")
     assert rows["schema"] == ("wires", "--schema")
     assert rows["extractor"] == ("ours", "DEDUP_EXTRACTOR")
     assert rows["timeouts.lock"] == (7.0, f"timeouts.lock in {file}")
@@ -158,6 +159,18 @@ def test_config_shows_values_and_their_places_and_no_password(
         assert said.code == 0
         assert PASSWORD not in said.out + said.err
     assert ["timeouts.lock", "7", "s", "the", "file"] in [line.split() for line in table.out.splitlines()]
+    for url, variables, expected in (
+        ("postgresql://127.0.0.1:1/absent", {"PGUSER": "bob"}, ["bob", "PGUSER"]),
+        ("service=news", {}, ["the role of the service", "--database"]),
+        (f"postgresql://ann%3A{PASSWORD}%40x@127.0.0.1:1/absent", {}, ["a role", "--database"]),
+    ):
+        with monkeypatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            said = dedup("config", "--database", url, "--json")
+        listed = {row["key"]: [row["value"], row["source"]] for row in json.loads(said.out)["values"]}
+        assert listed["role"] == expected
+        assert PASSWORD not in said.out + said.err
     # A wrong entry in the file makes every command fail.
     file.write_text("databse = 1")
     assert dedup("config").code == dedup("status").code == 2

@@ -78,6 +78,8 @@ def marks(home: Path) -> list[object]:
 def test_what_was_dumped_comes_back_verified(homes: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
     first, second = homes
     fill(first)
+    with psycopg.connect(embedded.start(first)) as connection:
+        connection.execute("INSERT INTO dedup.worker (host, process_id) VALUES ('desk-1', 17)")
     saved = run(first, "db", "dump", "monday.dump", PGHOST="/nonexistent", PGDATABASE="other")
     assert saved.returncode == 0, saved.stderr
     file = tmp_path / "monday.dump"
@@ -96,6 +98,8 @@ def test_what_was_dumped_comes_back_verified(homes: tuple[Path, Path], run: Run,
     assert back.returncode == 0, back.stderr
     assert "restored and verified" in back.stderr
     assert marks(second) == marks(first)
+    checked = run(second, "status", "--check")
+    assert checked.returncode == 0, f"the row of a worker is not restored: {checked.stdout}"
     # A restore also replaces an empty corpus, and does not mix an older state with a newer one.
     assert run(second, "uninstall", "--yes").returncode == 0
     assert run(second, "init").returncode == 0
@@ -143,10 +147,11 @@ def test_attached_tables_come_back_with_the_corpus(
 def test_what_is_no_dump_changes_nothing(homes: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
     home, _ = homes
     (tmp_path / "words.txt").write_text("words")
-    for name, said in (("words.txt", "not a dump"), ("nothing", "not a file")):
+    for name, said in (("words.txt", "not a dump"), ("nothing", "nothing cannot be read: No such file")):
         refused = run(home, "db", "restore", name)
         assert refused.returncode == 2
         assert said in refused.stderr
+        assert "starting" not in refused.stderr
     url = embedded.start(home)
     with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE public.other AS SELECT 1 AS one")

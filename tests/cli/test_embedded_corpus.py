@@ -10,6 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from dedup.api.deduplicator import Deduplicator
+from dedup.base.errors import SchemaError
 from dedup.db import embedded, revision
 from dedup.db.database import URL_VARIABLE
 from tests.cli.conftest import Dedup
@@ -57,6 +59,11 @@ def test_with_data_a_monitor_starts_nothing_and_no_schema_is_made(dedup: Dedup, 
             found = dedup("--schema", "nosuch", *command)
             assert found.code == code(command), command
             assert "has no dedup schema; run `dedup --schema nosuch init`" in found.out + found.err
+        for command in (["load", "nothing.jsonl"], ["backfill"], ["worker"]):
+            found = dedup("--schema", "nosuch", *command)
+            assert found.code in (1, 2), command
+        with pytest.raises(SchemaError, match=r"`dedup --schema nosuch init` \(.* has a corpus in: dedup\)$"):
+            Deduplicator(schema="nosuch")
         assert schemas() == before
         assert dedup("status").code == dedup("metrics").code == 0
         # The monitor's dedup may be newer than the corpus.

@@ -228,6 +228,17 @@ def test_a_worker_that_is_gone_for_an_hour_is_forgotten_where_nothing_waits(
     code, line = check(dedup)
     assert code == 1
     assert "the worker on desk-1, process 17, is gone" in line
+    assert dedup("worker", "--once").code == 0
+    load(settled, article("newer", window(4, 6), 91))
+    assert check(dedup)[0] == 0, "a run that settled all removes the row"
+
+
+def test_a_run_does_not_forget_a_worker_that_ended_within_the_hour(dedup: Dedup, settled: Database) -> None:
+    with settled.transaction() as cursor:
+        runs.begin_worker(cursor, "desk-1", 17)
+    change(settled, "worker", "seen_at = now() - interval '59 minutes'")
+    assert dedup("worker", "--once").code == 0
+    assert check(dedup)[0] == 1
 
 
 @pytest.fixture
@@ -403,6 +414,16 @@ def test_a_threshold_that_is_none(dedup: Dedup, given: str) -> None:
     assert found.out.startswith("DEDUP UNKNOWN - --fail-on")
 
 
+def test_a_time_that_changes_no_chosen_figure_is_refused(dedup: Dedup, settled: Database) -> None:
+    useless = [("pending", "age"), ("waiting=15m", "age"), ("settled", "wait"), ("waiting=:2h", "wait")]
+    for chosen, name in useless:
+        found = dedup("status", "--check", f"--fail-on={chosen}", f"--max-{name}=2h")
+        assert found.code == 3
+        assert f"--max-{name} changes no figure of --fail-on" in found.out
+    for chosen, name in (("failed=3", "age"), ("waiting", "age"), ("waiting", "wait")):
+        assert check(dedup, f"--fail-on={chosen}", "--fail-on=pending", f"--max-{name}=2h")[0] == 0
+
+
 @pytest.mark.parametrize("given", ["--fail-on=pending=5:5", "--max-age=2h", "--max-wait=2h"])
 def test_a_threshold_without_a_check_is_refused(dedup: Dedup, given: str) -> None:
     found = dedup("status", given)
@@ -540,7 +561,7 @@ def test_a_refused_right_is_told_with_the_grant_that_helps(
     with made_roles(corpus_url, ["scraper"]) as names, Operation(corpus_url) as owner:
         role = names["scraper"]
         owner.grant(scraper=[role])
-        grant = f"dedup grant --scraper {role} --reader {role}"
+        grant = f"dedup grant --scraper {role} --counter {role}"
         monkeypatch.setenv(URL_VARIABLE, url_of(corpus_url, role))
         found = dedup("metrics")
         assert (found.code, samples(found.out)) == (1, {("dedup_up",): 0})
@@ -555,10 +576,26 @@ def test_a_refused_right_is_told_with_the_grant_that_helps(
             assert [samples(metrics.text()) for _ in range(2)] == [{("dedup_up",): 0}] * 2
             assert len(caplog.messages) == 1
             assert grant in caplog.messages[0]
-            owner.grant(reader=[role])
+            owner.grant(counter=[role])
             assert samples(metrics.text())["dedup_up",] == 1
         finally:
             close()
+
+
+def test_a_counter_may_check_a_corpus_with_attached_tables(
+    dedup: Dedup, settled: Database, owner: Any, corpus_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def figures() -> tuple[int, str]:
+        found = dedup("status", "--check", "--fail-on=changes")
+        return found.code, re.sub(r"=[\d.]+s", "", found.out)  # without times
+
+    expected = figures()
+    assert expected[0] == 1
+    with made_roles(corpus_url, ["counter", "analyst"]) as names, Operation(corpus_url) as granting:
+        granting.grant(counter=[names["counter"]], analyst=[names["analyst"]])
+        for role in names.values():
+            monkeypatch.setenv(URL_VARIABLE, url_of(corpus_url, role))
+            assert figures() == expected
 
 
 def test_a_scraped_outage_is_logged_when_it_begins_and_when_it_ends(

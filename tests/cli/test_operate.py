@@ -159,8 +159,15 @@ def test_a_sequence_of_words_for_grant(own: Database, run: Dedup) -> None:
             assert (given.code, given.out) == (0, "")
             has = "SELECT has_table_privilege(%s::name, 'dedup.mark', 'SELECT')"
             assert connection.execute(has, [name]).fetchone() == (True,)
+            listed = run("grant", "--list").out.splitlines()
+            assert [name, "analyst"] in [line.split() for line in listed]
+            owner = connection.execute("SELECT current_user").fetchone()
+            assert owner
+            assert [owner[0], "owner"] in [line.split() for line in listed]
+            assert run("grant", "--list", "--analyst", name).code == 2
             assert run("grant", "--analyst", name, "--revoke").code == 0
             assert connection.execute(has, [name]).fetchone() == (False,)
+            assert name not in run("grant", "--list").out
         finally:
             connection.execute(f"DROP OWNED BY {name}".encode())
             connection.execute(f"DROP ROLE {name}".encode())

@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar
 
 from itemadapter import ItemAdapter
 from scrapy.crawler import Crawler
-from scrapy.exceptions import DropItem, NotConfigured
+from scrapy.exceptions import DropItem
 from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import is_asyncio_available
 from twisted.internet.defer import Deferred
@@ -70,11 +70,17 @@ class Options:
 
     @classmethod
     def read(cls, settings: BaseSettings) -> Self:
-        """Read the options from Scrapy settings; raise NotConfigured for an unknown article field."""
-        fields = settings.getdict("DEDUP_FIELDS")
+        """Read the options from Scrapy settings; raise InputError for a wrong DEDUP_FIELDS."""
+        # NotConfigured would only disable the pipeline: the crawl would go on and store no article.
+        try:
+            fields = settings.getdict("DEDUP_FIELDS")
+        except ValueError:
+            fields = {"": None}
+        if not all(isinstance(name, str) and name for name in (*fields, *fields.values())):
+            raise InputError('DEDUP_FIELDS must be a dict of names, such as {"title": "headline"}')
         if unknown := set(fields) - set(ARTICLE_FIELDS):
             wrong, known = ", ".join(sorted(unknown)), ", ".join(ARTICLE_FIELDS)
-            raise NotConfigured(f"DEDUP_FIELDS: articles have no {wrong}; the fields are {known}")
+            raise InputError(f"DEDUP_FIELDS: articles have no {wrong}; the fields are {known}")
         return cls(
             settings.get("DEDUP_DATABASE_URL") or None,
             settings.get("DEDUP_SCHEMA") or None,

@@ -19,12 +19,13 @@ from typing import Any
 
 import pytest
 from scrapy.crawler import Crawler
-from scrapy.exceptions import DropItem, NotConfigured
+from scrapy.exceptions import DropItem
 from scrapy.logformatter import LogFormatter
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from dedup import Article, Deduplicator, Verdict
+from dedup.base.errors import InputError
 from dedup.db.database import Database
 from dedup.extras.scrapy.pipeline import PRIORITY
 from dedup.scrapy import DedupPipeline, Options
@@ -380,5 +381,16 @@ def test_the_add_on_enables_the_pipeline_unless_the_settings_place_it(
 
 
 def test_settings_that_name_a_field_that_articles_do_not_have_are_refused() -> None:
-    with pytest.raises(NotConfigured, match="articles have no titel; the fields are source_id, text, title"):
+    with pytest.raises(InputError, match="articles have no titel; the fields are source_id, text, title"):
         Options.read(Settings({"DEDUP_FIELDS": {"titel": "headline"}}))
+    wrong: list[Any] = ["title=headline", ["title"], {"title": None}]
+    for fields in wrong:
+        with pytest.raises(InputError, match="DEDUP_FIELDS must be a dict of names"):
+            Options.read(Settings({"DEDUP_FIELDS": fields}))
+
+
+def test_a_wrong_map_of_fields_stops_the_crawl(tmp_path: Path) -> None:
+    with served(NewspaperSite()) as newspaper:
+        done = crawl(tmp_path, newspaper.address, "", DEDUP_FIELDS={"titel": "headline"})
+    assert "InputError: DEDUP_FIELDS: articles have no titel" in done.log
+    assert not any(name.startswith("downloader/") for name in done.stats)
