@@ -294,7 +294,7 @@ class Questions(OpenCorpus):
 
         Args:
             source_id: article to ask about; give this or `text`.
-            days: candidates are at most this number of days before or after.
+            days: candidates are at most this number of days before or after; undated articles are not.
             at: time of the event; None: the article's time. Without a time the whole corpus is searched.
             limit: maximum number of articles, at most 40.
 
@@ -311,8 +311,9 @@ class Questions(OpenCorpus):
     ) -> list[TextSource]:
         """Return stored articles from which an article or a text may have been compiled; the best first.
 
-        A high score is no proof: independent reports of one event often score as high. `limit`: maximum
-        number of articles, at most 40. Raises the errors of `coverage`.
+        A high score is no proof: independent reports of one event often score as high. Articles that came
+        later than the article are last. `limit`: maximum number of articles, at most 40. Raises the errors of
+        `coverage`.
         """
         ask: Callable[..., list[TextSource]] = plugins.needed("corpus", "sources", extra="coverage")
         return Answers(ask(self._database, source_id, text, limit=limit))

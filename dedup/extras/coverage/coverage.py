@@ -103,9 +103,8 @@ def coverage(
         copies = finding.story_of(cursor, asked).keys() - {asked.id}
         others, rarity = finding.find(cursor, asked, without=copies, window=window)
         told, _ = finding.score(cursor, asked, sorted(copies)[:limit])
-        found = sorted(
-            [*told, *(one for one in others if one.score >= MIN_SCORE)], key=lambda one: (-one.score, one.id)
-        )[:limit]
+        near = (one for one in others if one.score >= MIN_SCORE)
+        found = sorted([*told, *near], key=finding.best_first)[:limit]
         groups = _grouped(cursor, asked, found, rarity)
     since, until = window or (None, None)
     return Coverage(source_id, since, until, groups)

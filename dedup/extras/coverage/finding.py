@@ -157,7 +157,13 @@ def score(cursor: Cursor, asked: AskedText, ids: Sequence[int]) -> tuple[list[Fo
         )
         for (id, name, title, outlet, at, story, *_), text, has in zip(rows, read, words, strict=True)
     ]
-    return sorted(found, key=lambda one: (-one.score, one.id)), rarity
+    return sorted(found, key=best_first), rarity
+
+
+def best_first(found: FoundArticle) -> tuple[float, bool, datetime, str]:
+    """Return a key that sorts the best article first; of equals the earliest, undated ones last."""
+    at = found.known_at
+    return -found.score, at is None, at or datetime.max, found.source_id
 
 
 class Rarity:

@@ -15,8 +15,8 @@ SELECT count(*) FROM (
     LIMIT %(most)s) AS w
 
 -- name: candidates
--- Return the articles with the highest sums of the weights of shared words. A "word" in which Postgres sees no word
--- would find every article.
+-- Return the articles with the highest sums of the weights of shared words; of equals the earliest. A "word" in which
+-- Postgres sees no word would find every article. An undated article is in no window.
 SELECT found.id
 FROM (
     SELECT given.weight, plainto_tsquery('simple', ${folded}) AS query
@@ -24,15 +24,14 @@ FROM (
     OFFSET 0
 ) AS w
 CROSS JOIN LATERAL (
-    SELECT a.id FROM dedup.marked_article a
+    SELECT a.id, a.known_at, a.source_id FROM dedup.marked_article a
     WHERE ${indexed} @@ ${query} AND (NOT %(stored)s OR a.scope IS NOT DISTINCT FROM %(scope)s)
-      AND (%(since)s::timestamptz IS NULL
-           OR (coalesce(a.published_at, a.added_at) >= %(since)s AND coalesce(a.published_at, a.added_at) < %(until)s))
+      AND (%(since)s::timestamptz IS NULL OR (a.known_at >= %(since)s AND a.known_at < %(until)s))
     LIMIT %(each)s
 ) AS found
 WHERE numnode(w.query) > 0 AND found.id <> ALL (%(without)s::bigint[])
-GROUP BY found.id
-ORDER BY sum(w.weight) DESC, found.id
+GROUP BY found.id, found.known_at, found.source_id
+ORDER BY sum(w.weight) DESC, found.known_at, found.source_id
 LIMIT %(most)s
 
 -- name: texts

@@ -2,6 +2,7 @@
 
     www.example.com, feeds.example.com    aliases of example.com
     RSS Courier, Courier - Opinion        aliases of Courier
+    Courier (Glasgow)                     an alias of Courier, if no other Courier (…) is there
     TheCourier.com, Courier               aliases of the one with more articles
     boston.example.com                    an outlet of the family example.com
 
@@ -11,7 +12,7 @@ A person reviews the proposals, so a rough rule for domains is enough: no list o
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -36,10 +37,28 @@ HOSTING = frozenset(
 )
 """Domains whose subdomains have different owners."""
 
-DECORATION = re.compile(
-    r"^\s*rss(?: feed)?[\s:|-]+|[\s:|-]+rss(?: feed)?\s*$|\s*\([^()]*\)\s*$|\s+[-–—|]\s.*$", re.IGNORECASE
+RSS = re.compile(r"^\s*rss(?: feed)?[\s:|-]+|[\s:|-]rss(?: feed)?\s*$", re.IGNORECASE)
+"""The word RSS before or after a name."""
+
+ADDITION = re.compile(r"\([^()]*\)\s*$|\s[-–—|]\s.*$")
+"""A bracket at the end of a name, or everything after a dash."""
+
+SECTIONS = frozenset(
+    (
+        *("news", "opinion", "opinions", "editorial", "editorials", "column", "comment", "commentary"),
+        *("letters", "blog", "blogs", "analysis", "politics", "world", "national", "local", "business"),
+        *("economy", "money", "markets", "sport", "sports", "culture", "arts", "entertainment", "lifestyle"),
+        *("science", "health", "travel", "online", "web", "website", "digital", "print", "mobile"),
+        *("technology", "tech", "daily", "sunday", "weekend", "edition", "top", "latest", "breaking"),
+        *("headlines", "stories", "articles", "home", "homepage", "rss", "feed", "feeds", "and"),
+        *("nachrichten", "politik", "wirtschaft", "meinung", "kultur", "actualites", "politique", "economie"),
+        *("noticias", "politica", "economia", "deportes", "cultura", "portada"),
+    )
 )
-"""Additions to a name: the word RSS, a text in brackets at the end, or a section after a dash or bar."""
+"""Words for a section or an edition of an outlet. Other additions ("- Left") may be part of the name."""
+
+BRACKET = re.compile(r"\([^()]*\)\s*$")
+"""A bracket at the end, often with a town or a country; it may tell two outlets apart."""
 
 
 class OutletName(NamedTuple):
@@ -82,7 +101,11 @@ def _outlet_key(name: str) -> str:
         host = bare if "." in bare else host
         # Outlets are often named like their .com domain: TheBlaze, TheBlaze.com.
         return _letters(host.removesuffix(".com")) if host.count(".") == 1 else host
-    return _letters(DECORATION.sub("", name)) or _letters(name)
+    bare = RSS.sub("", name)
+    added = ADDITION.search(bare)
+    if added and SECTIONS.issuperset(re.findall(r"\w+", same_word(added[0]))):
+        bare = bare[: added.start()]
+    return _letters(bare) or _letters(name)
 
 
 def _letters(name: str) -> str:
@@ -93,8 +116,15 @@ def _letters(name: str) -> str:
 def propose(names: Sequence[OutletName]) -> list[Proposed]:
     """Return proposals, sorted by name. Names of one outlet become aliases of the name with most articles."""
     groups: dict[str, list[str]] = defaultdict(list)
+    keys = {one.name: _outlet_key(one.name) for one in names}
+    plain = {name: _outlet_key(BRACKET.sub("", name)) or key for name, key in keys.items()}
+    bracketed = Counter(
+        bare for bare, key in {(plain[name], key) for name, key in keys.items()} if bare != key
+    )
     for one in sorted(names, key=lambda one: (-one.articles, len(one.name), one.name)):
-        if key := _outlet_key(one.name):
+        # Of "Times (London)" and "Times (Perth)" neither is the Times for certain; a single one is.
+        bare = plain[one.name]
+        if key := bare if bracketed[bare] == 1 else keys[one.name]:
             groups[key].append(one.name)
     aliases = {name: group[0] for group in groups.values() for name in group[1:]}
     families: dict[str, list[str]] = defaultdict(list)

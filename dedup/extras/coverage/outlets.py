@@ -15,7 +15,7 @@ from dedup.api import OfCorpus, checks, transacted
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.printable import guarded
-from dedup.db.database import Cursor, one_column
+from dedup.db.database import Cursor, one_column, one_row
 from dedup.db.statements import Statements
 from dedup.extras.coverage.names import OutletName, propose
 
@@ -142,6 +142,11 @@ def write(cursor: Cursor, rows: Iterable[Outlet]) -> int:
     return len(found)
 
 
+def has_articles(cursor: Cursor, name: str) -> bool:
+    """Return whether an article has this outlet, under exactly this name."""
+    return bool(one_row(cursor, _sql("has_articles"), {"name": checks.text("the name", name)})[0])
+
+
 def remove(cursor: Cursor, name: str) -> None:
     """Delete the row of an outlet. Raises InputError: there is no row, or the outlet has aliases."""
     values = {"name": checks.text("the name", name), "limit": SHOWN_ALIASES}
@@ -204,6 +209,7 @@ class Outlets(OfCorpus):
     stated = transacted(load_table)
     proposals = transacted(proposals)
     set = transacted(set_outlet)
+    has_articles = transacted(has_articles)
     remove = transacted(remove)
 
     def write(self, rows: Sequence[Outlet]) -> int:

@@ -16,6 +16,11 @@ SELECT name, family, alias_of, agency FROM dedup.outlet ORDER BY name
 -- Return the row of an outlet.
 SELECT name, family, alias_of, agency FROM dedup.outlet WHERE name = %(name)s
 
+-- name: has_articles
+-- Return whether an article has this outlet, by the index of the first 100 characters.
+SELECT EXISTS (SELECT FROM dedup.outlet_article
+               WHERE left(publication, 100) COLLATE "C" = left(%(name)s, 100) AND publication COLLATE "C" = %(name)s)
+
 -- name: unlisted
 -- Return the agencies of `agencies` that are not listed.
 SELECT given.name FROM unnest(%(agencies)s::text[]) AS given (name)

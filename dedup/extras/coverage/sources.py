@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from dedup.api import checks
 from dedup.base.answer import Answer
@@ -36,13 +36,16 @@ class TextSource(Answer):
 def sources(
     database: Database, source_id: str | None, text: str | None = None, *, limit: int = SOURCES
 ) -> list[TextSource]:
-    """Return stored articles that an article or a text may be made of, best first; see `Deduplicator`."""
+    """Return stored articles that an article or a text may be made of; see `Deduplicator`."""
     checks.whole_number("limit", limit, 1, MOST_ARTICLES)
     with database.transaction(seconds=finding.READ_SECONDS) as cursor:
         finding.begin(cursor)
         asked = asked_for(cursor, source_id, text)
-        found, _ = finding.find(cursor, asked, without=_later_copies(cursor, asked))
-    return [_source(one) for one in found[:limit] if one.score > 0]
+        times = finding.story_of(cursor, asked)
+        copies = [id for id, at in times.items() if _came_later(at, asked)]
+        found, _ = finding.find(cursor, asked, without=copies)
+    found.sort(key=lambda one: _came_later(one.known_at, asked))
+    return [_source(one) for one in found if one.score > 0][:limit]
 
 
 def asked_for(cursor: Cursor, source_id: str | None, text: str | None) -> AskedText:
@@ -56,12 +59,10 @@ def asked_for(cursor: Cursor, source_id: str | None, text: str | None) -> AskedT
     return finding.asked_article(cursor, checks.text("source_id", source_id))
 
 
-def _later_copies(cursor: Cursor, asked: AskedText) -> list[int]:
-    """Return the later copies of an article, because the article cannot be made of later texts."""
-    times = finding.story_of(cursor, asked)
-    return [
-        id for id, at in times.items() if (delay := delay_between(at, asked.known_at)) and delay.days >= 0
-    ]
+def _came_later(at: datetime | None, asked: AskedText) -> bool:
+    """Return whether a text is known to have come later than the asked one, which cannot be made of it."""
+    delay = delay_between(at, asked.known_at)
+    return delay is not None and delay > timedelta()
 
 
 def _source(found: FoundArticle) -> TextSource:

@@ -343,6 +343,14 @@ def test_families_and_origins_are_shown_and_narrow_what_is_shown(opening: Openin
     assert "of the family Roe & Sons" in words
     assert "Sunday Herald" in words.partition("Outlets")[2]
     assert "Post" not in words.partition("Outlets")[2]
+    named = {
+        "/outlets": {},
+        "/outlet": {"publication": "Herald"},
+        "/copied": {"copier": "Herald", "original": "Wire"},
+    }
+    for path, given in named.items():
+        page = words_on(site.page(path, first="2026-03-11", family="Roe & Sons", **given))
+        assert "outlets of the family Roe & Sons" in page or "articles of the family Roe & Sons" in page, path
     page = site.page("/search", credit="AP")
     assert go("/search", family="Roe & Sons", credit="AP").replace("&", "&amp;") in page
     assert "2 articles" in words_on(site.page("/search", credit="AP", family="Roe & Sons"))

@@ -18,7 +18,7 @@ from dedup.extras.coverage.shared import Mentions
 from dedup.store.word_counts import WordCounts
 from tests.cli.conftest import Dedup
 from tests.db.test_roles import Names, granted, names, url_of
-from tests.extras.coverage.conftest import REWRITTEN, STORM, TRAMS, Filled
+from tests.extras.coverage.conftest import COUNCIL, REWRITTEN, STORM, TRAMS, Filled
 
 pytestmark = pytest.mark.long("dedup", "migrations")
 
@@ -39,6 +39,56 @@ def test_a_rewritten_text_has_its_original_first(newsroom: Deduplicator) -> None
 def test_an_article_is_not_made_of_its_later_copies(newsroom: Deduplicator) -> None:
     assert "copy" not in {one.id for one in newsroom.sources("storm", limit=40)}
     assert "storm" in {one.id for one in newsroom.sources("copy", limit=40)}
+
+
+def test_later_articles_come_last_and_of_equals_the_earliest_first(filled: Filled) -> None:
+    times = {
+        "later": "2026-03-12T06:00Z", "same day": "2026-03-11", "undated": None, "z early": "2026-03-09",
+        "a early": "2026-03-10T06:00Z",
+    }  # fmt: skip
+    same = [Article(name, STORM, published_at=at) for name, at in times.items()]
+    dd = filled([*same, Article("asked", REWRITTEN, published_at="2026-03-11T08:00Z"), *TRAMS])
+
+    def found(source_id: str | None = None, text: str | None = None) -> list[str]:
+        return [one.id for one in dd.sources(source_id, text=text) if not one.id.startswith("tram")]
+
+    expected = ["z early", "a early", "same day", "undated", "later"]
+    assert found("asked") == expected
+    assert found(text=STORM) == ["z early", "a early", "same day", "later", "undated", "asked"]
+    dd.load([Article("asked", REWRITTEN, published_at="2026-03-08T08:00Z")])
+    assert found("asked")[0] == "undated", "an unknown time may be earlier"
+
+
+def test_of_many_equal_articles_the_earliest_are_read(filled: Filled) -> None:
+    dd = filled(
+        [
+            *TRAMS,
+            *(
+                Article(f"a{n}", STORM, published_at=f"2026-03-01T00:{59 - n // 2:02}:0{n % 2}Z")
+                for n in range(70)
+            ),
+        ]
+    )
+    assert [one.id for one in dd.sources(text=STORM, limit=40)][:2] == ["a68", "a69"]
+
+
+def test_undated_articles_are_in_no_window(filled: Filled) -> None:
+    dd = filled(
+        [
+            *TRAMS,
+            Article("asked", STORM, published_at="2026-03-10T06:00Z"),
+            Article("dated", REWRITTEN, published_at="2026-03-11"),
+            Article("undated", f"{REWRITTEN} {COUNCIL}", added_at="2026-03-10T09:00Z"),
+            Article("undated copy", STORM, added_at="2026-03-10T09:00Z"),
+        ]
+    )
+    found = {one.id: one.relation for one in dd.coverage("asked").articles}
+    assert found == {"dated": "other words", "undated copy": "copy"}
+    for everywhere in (dd.coverage("undated"), dd.coverage(text=COUNCIL)):
+        assert everywhere.since is None
+        assert "dated" in {one.id for one in everywhere.articles} or everywhere.id is None
+    assert "undated" in {one.id for one in dd.coverage(text=COUNCIL).articles}
+    assert "undated" in {one.id for one in dd.sources("asked")}
 
 
 def test_of_an_article_only_its_scope_is_searched(filled: Filled) -> None:

@@ -61,6 +61,18 @@ def test_outlets_are_listed_with_their_articles(run: Run) -> None:
     assert "4 more" in err
 
 
+def test_an_outlet_without_articles_is_stored_and_told(dd: Deduplicator, run: Run) -> None:
+    code, out, err = run("outlets", "set", "Heralt", "--family", "Roe")
+    assert (code, out) == (0, "")
+    assert "no article has the outlet 'Heralt' yet" in err
+    assert dd.outlets.stated() == [Outlet("Heralt", family="Roe")]
+    for name in ("Herald", "www.courier.example"):
+        assert run("outlets", "set", name, "--family", "Roe")[2] == f"{name}: family Roe\n"
+    long = "x" * 200
+    dd.load([Article("long", text(window(900, 5, ring=10_000)), publication=f"{long}1")])
+    assert [dd.outlets.has_articles(f"{long}{number}") for number in (1, 2)] == [True, False]
+
+
 def test_what_is_stated_decides_about_origins(dd: Deduplicator, run: Run) -> None:
     def count() -> int:
         return dd.origins().independent
@@ -219,6 +231,11 @@ def test_proposals_change_nothing_until_they_are_imported(dd: Deduplicator, run:
         (("bbc.co.uk", "guardian.co.uk"), set()),
         (("ada.blogspot.com", "bob.blogspot.com"), set()),
         (("Post", "Post Courier"), set()),
+        (("Guest Writer", "Guest Writer - Left", "Guest Writer - Right"), set()),
+        (("Guest Writer (Left)", "Guest Writer (Right)", "Guest Writer"), set()),
+        (("Times", "The Times (London)", "times (london)"), {"Times"}),
+        (("Times", "Times (London)", "Times (Perth)"), set()),
+        (("Opinión", "Opinión - Política"), {"Opinión"}),
         (("…", "!"), set()),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -86,6 +87,7 @@ def test_an_article_links_to_pages_that_are_computed_when_asked(
     assert told.unclosed == []
     for words in ("Also told by", "Blog", "other words", "Ingrid Halvorsen", "4.2"):
         assert words in told.words
+    assert not re.search(r"\s,", told.words)
     listed = Document(browser.page("/sources", id="rewrite")).words
     assert "A high score is no proof" in listed
     assert "Storm in Port Marlow" in listed

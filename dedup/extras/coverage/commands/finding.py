@@ -36,8 +36,8 @@ def sources(
     But a high score is no proof: a threshold that finds 80 % of rewrites also finds 28 to 56 % of independent
     reports of one event. Read both texts before you claim that one was made of the other.
 
-    Needs the index of words, which `dedup init --search` makes. With an ID, later copies of that article are
-    left out.
+    Needs the index of words, which `dedup init --search` makes. Later copies of the article are left out,
+    and other articles that came later are listed last.
 
     **Examples**
 
@@ -83,7 +83,8 @@ def coverage(
     table shows the shared names, numbers and quotes. A high score of these articles is no proof: read them.
 
     Needs the index of words, which `dedup init --search` makes. An origin is an agency, an owner of outlets
-    or an outlet; `not compared` are articles that a backfill must settle.
+    or an outlet; `not compared` are articles that a backfill must settle. Undated articles are in no window:
+    only copies are listed of them, unless all times are searched.
 
     **Examples**
 

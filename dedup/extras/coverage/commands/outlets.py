@@ -74,8 +74,8 @@ def outlets_set(
 ) -> None:
     """State the owner of an outlet, or that the outlet is an agency or only another name of an outlet.
 
-    Statements that you do not give stay; an empty text removes a statement. An alias has family and agency of
-    its outlet, and there is no alias of an alias.
+    Statements that you do not give stay; an empty text removes one. An alias has family and agency of its
+    outlet, and there is no alias of an alias. A note says so if no article has the outlet NAME yet.
 
         dedup outlets set startribune.com --family "Glen Taylor"
 
@@ -87,9 +87,12 @@ def outlets_set(
         raise InputError("give --family, --alias-of or --agency")
     with corpus(make=True) as dd:
         after = dd.outlets.set(name, family=family, alias_of=alias_of, agency=agency)
+        known = dd.outlets.has_articles(after.name)
     stated = {"family": after.family, "alias of": after.alias_of, "agency": after.agency}
     told = ", ".join(f"{what} {value}" for what, value in stated.items() if value)
     output.say(f"{after.name}: {told or 'nothing is stated'}")
+    if not known:  # Outlets may be stated before their articles are loaded
+        output.say(f"note: no article has the outlet {after.name!r} yet; `dedup outlets` lists the outlets")
 
 
 @outlets_app.command("unset")
@@ -104,9 +107,8 @@ def outlets_unset(name: NameArgument) -> None:
 def outlets_propose(to: OutputFile = None, raw: RawOption = False) -> None:
     """Propose aliases and families from the names of outlets, as CSV to review and import.
 
-    Names that differ only in additions (`www.`, `feeds.`, "RSS …", "… - Opinion") are proposed as aliases.
-    Subdomains of one domain are proposed as a family. A proposal is a guess: delete wrong lines before the
-    import.
+    Names that differ only by a service or a section are proposed as aliases (`www.`, `feeds.`, "RSS …",
+    "… - Opinion"), subdomains of one domain as a family. A proposal is a guess: delete wrong lines first.
 
         dedup outlets propose -o outlets.csv
 
