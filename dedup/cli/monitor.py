@@ -116,11 +116,6 @@ def status(
         ("archived", archived, found.horizon),
         ("stale", f"{found.stale:,}, which must be settled again", found.stale),
         ("without fingerprint", f"{found.unfingerprinted:,}", found.unfingerprinted),
-        (
-            "settings",
-            f"{', '.join(found.waiting_settings) or 'nothing'} to be put in force by a backfill",
-            found.waiting_settings,
-        ),
         ("last mark", marked, True),
         ("backfill", found.backfill.state if found.backfill else "not running", found.backfill),
         ("settle lock", f"held by {found.held_by}" if found.held_by else "free", found.held_by),
@@ -132,6 +127,8 @@ def status(
             False,
         ),
     ]
+    if waiting := ", ".join(found.waiting_settings):
+        facts.append(("settings", f"{waiting} to be put in force by a backfill", True))
     shown = [(name, value) for name, value, tells in facts if tells or everything]
     if not everything:
         shown.append(("with --all", ", ".join(name for name, _, tells in facts if not tells)))
