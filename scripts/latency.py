@@ -133,7 +133,10 @@ def command(url: str, *words: str) -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def open_edit(url: str) -> Iterator[Callable[[], bool]]:
-    """Keep a transaction with an edit open; yield a function that returns True until it should be closed."""
+    """Edit an article in a transaction and keep it open.
+
+    Yield a function that returns True until `OPEN_SECONDS` have passed.
+    """
     end = time.monotonic() + OPEN_SECONDS
     with psycopg.connect(url) as connection:
         connection.execute(

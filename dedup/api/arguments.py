@@ -42,7 +42,7 @@ def naming_arguments() -> Iterator[None]:
 
 
 def in_python(message: str) -> str:
-    """Return a message with arguments in the place of options; unchanged while a command runs."""
+    """Return a message that names arguments instead of options; unchanged while a command runs."""
     return message if on_command_line.get() else _NAMED.sub(_argument, message)
 
 

@@ -22,7 +22,7 @@ UNSETTLED_LIMIT = 1_000
 MATCHES_LIMIT = 50
 
 COPIES_LIMIT = 10_000  # The copies of an article are counted only up to this number
-COPIES_SHOWN = 3  # Maximum number of copies that a verdict names as text
+COPIES_SHOWN = 3  # Maximum number of copies whose ids `str(verdict)` lists
 
 
 @dataclass(frozen=True, slots=True)

@@ -316,7 +316,7 @@ def read_articles(
 
 def try_out(path: str | Path, reading: Reading, *, every_line: bool = False) -> None:
     """Open and close a file, to raise errors before the actual reading."""
-    # A pipe is skipped, because it can be read only once.
+    # A pipe can be read only once, so it is left for the actual reading.
     whole = isinstance(find_address(str(path)), Address) or Path(path).is_file() or not Path(path).exists()
     if str(path) != "-" and whole:
         ArticleReader(path, reading, every_line=every_line).close()

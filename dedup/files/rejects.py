@@ -14,7 +14,7 @@ from dedup.base.errors import InputError
 from dedup.base.printable import as_json
 from dedup.files.whole import ends_a_line
 
-MAX_REPAIR_CHARACTERS = 100  # Maximum for a bad value: enough for a date, too short to quote a text
+MAX_REPAIR_CHARACTERS = 100  # Characters kept of a bad value, to report it: a date fits, a text does not
 FIRST_LINE_BYTES = 16 * 1_048_576  # Maximum bytes read of the first line; a line for a record has up to 6 MiB
 _OWN_START = b'{"at": '  # Beginning of a rejects file, even if its first line is incomplete
 

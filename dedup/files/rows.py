@@ -22,7 +22,7 @@ from dedup.files.report import Understanding
 if TYPE_CHECKING:
     from dedup.files.opening import PluginSource
 
-ROWS = "<rows>"  # name of the rows in messages, in the place of a file
+ROWS = "<rows>"  # name of the rows in messages, instead of the name of a file
 
 
 class ArrowStream(Protocol):

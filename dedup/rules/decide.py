@@ -222,7 +222,7 @@ class ComparedArrays:
             start = stop
 
     def forget(self, gone: Flags) -> None:
-        """Leave articles out of all further comparisons. `gone`: flags by place."""
+        """Leave articles out of all further comparisons. `gone`: True at the places of these articles."""
         for kind in self._kinds:
             if kind:
                 kind.drop(gone[self.place])

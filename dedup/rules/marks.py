@@ -86,8 +86,11 @@ def order_key(
 
 
 def published_second(settings: Settings, time: datetime, published_at: datetime | None) -> int:
-    """Return the time of publication in whole seconds since 1970; 0 if it is unknown, implausible or not
-    used. `time`: the time of `order_key`."""
+    """Return the time of publication in whole seconds since 1970.
+
+    Return 0 if canonical order does not use this time: the time is unknown or implausible, or the setting
+    `canonical_order` is `added`. `time`: the time that `order_key` returned for the article.
+    """
     if settings.canonical_order != "published" or time != published_at:
         return 0
     return times.microseconds(time) // 1_000_000

@@ -136,7 +136,8 @@ def load_vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
     quiet_at = max((time for time in times if time is not None), default=None)
     waiting = None
     if oldest is not None:
-        # A load may give an `added_at` in the past. So count from `quiet_at` on, when nothing waited.
+        # Nothing waited at `quiet_at`. An earlier `added_at` is a time in the past that a load gave. So the
+        # wait began at `quiet_at` or later.
         since = oldest if quiet_at is None or estimated else max(oldest, quiet_at)
         waiting = max(0.0, (at - since).total_seconds())
     failed = cursor.execute(_sql("failed"), {"lately": lately, "sample": SAMPLE}).fetchall()

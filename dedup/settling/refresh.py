@@ -125,7 +125,7 @@ def _change_sentences(
 def find_examples(
     database: Database, fingerprinter: Fingerprinter, changes: list[CommonChange]
 ) -> dict[int, str]:
-    """Return the words of each sentence in `changes`, as found in the text of a carrier."""
+    """Map the hash of each sentence in `changes` to its words, taken from an article with the sentence."""
     wanted = {c.sentence_hash for c in changes}
     ids = iter(sorted({c.carrier for c in changes if c.carrier is not None}))
     found: dict[int, str] = {}

@@ -161,13 +161,19 @@ Rows = TypeVar("Rows", bound=Columns)
 
 
 def read_marks(cursor: Cursor, ids: Bigints) -> StoredMarks:
-    """Return the marks of `ids`, unsorted, perhaps with marks of ids in between. `ids` must be ascending."""
+    """Return the marks of `ids`, unsorted. `ids` must be ascending.
+
+    Ids are read in ranges. So the result can have more marks, whose id lies between two of `ids`.
+    """
     kinds = (np.int64, np.bool_, np.int8, np.int64, np.float64, np.int8)
     return _rows(cursor, "marks", ids, StoredMarks, kinds, statuses=[status.value for status in STATUSES])
 
 
 def read_pairs(cursor: Cursor, ids: Bigints) -> PairRows:
-    """Return pairs whose later article is in `ids`, perhaps with pairs of ids between. `ids`: ascending."""
+    """Return the pairs whose later article is in `ids`, which must be ascending.
+
+    Ids are read in ranges. So the result can have more pairs, whose later id lies between two of `ids`.
+    """
     kinds = (np.int64, np.int64, np.bool_, np.int8, *(np.float64,) * 4, np.bool_)
     return _rows(cursor, "pairs", ids, PairRows, kinds)
 

@@ -136,7 +136,7 @@ def change_settings(cursor: Cursor, values: Mapping[str, Any]) -> Settings:
 
 
 def store_model(cursor: Cursor, language: str, model: PunktModel, articles: int) -> None:
-    """Store sentence parameters for the next backfill to adopt. Needs the settle lock.
+    """Store the sentence parameters of a language. The next backfill adopts them. Needs the settle lock.
 
     If parameters with the same checksum are in force, write these again, in case they were damaged.
     """

@@ -209,7 +209,7 @@ def _pairs(a: list[_Sentence], b: list[_Sentence]) -> list[_Places]:
 def _equal(
     a: list[tuple[str, ...]], b: list[tuple[str, ...]]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return all pairs of equal sentences, and only the pairs that are in the same order in both texts."""
+    """Return two lists of pairs of equal sentences: all pairs; and the pairs in equal order in both texts."""
     numbers: dict[tuple[str, ...], int] = {}
     rows = [[numbers.setdefault(key, len(numbers)) for key in side] for side in (a, b)]
     anchors = [

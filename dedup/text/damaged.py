@@ -33,7 +33,7 @@ SHIFT = 1  # Maximum number of letters that the difference may add or remove
 EDGE = CORE_LETTERS + BEYOND_LETTERS + SHIFT  # Number of letters needed on each side of a core
 SLOTS = 256
 # Maximum number of hashing rounds. Prose fills all slots in two rounds; a text that repeats one word would
-# need 256 rounds. After the last round, an empty slot copies the next full slot.
+# need 256 rounds. After the last round, a slot without a core copies the next slot that has one.
 ROUNDS = 16
 LEAST_LETTERS = 87  # Minimum number of letters; a shorter text has no print
 PLANES = 8
@@ -240,9 +240,9 @@ class PrintPairs(Columns):
 
     @property
     def most_whole(self) -> Shares:
-        error = np.sqrt(
-            self.kept * (1 - self.kept) / np.maximum(self.equal, 1)
-        )  # Standard error of a share that is measured on `equal` slots
+        # `whole / equal` is compared with `kept`. Both are shares; `error` is the standard error of a share
+        # among `equal` slots.
+        error = np.sqrt(self.kept * (1 - self.kept) / np.maximum(self.equal, 1))
         return self.kept + self._bound(MOST_WHOLE) * error
 
     @property

@@ -140,7 +140,7 @@ class Counter:
         return int(used[0]), int(used[1]), int(called[0])
 
     def count(self, cost: Cost, statements: Iterable[tuple[str, list[Any] | None]]) -> None:
-        """Run statements, and set the counts of their cost."""
+        """Run statements, and store WAL, buffers and calls in `cost`."""
         self.read()  # fills the caches of the connection, so that the second reading takes few buffers
         wal, buffers, calls = self.read()
         rows = [self._connection.execute(one.encode(), values).rowcount for one, values in statements]
@@ -194,7 +194,10 @@ def prepare(connection: psycopg.Connection[Any], dd: Deduplicator, given: list[A
 def count(
     connection: psycopg.Connection[Any], observer: psycopg.Connection[Any], given: list[Any], costs: Costs
 ) -> None:
-    """Make each write once to both tables, and set the counts. The server's settings are put back."""
+    """Make each write once to each of the two tables, and store WAL, buffers and calls in `costs`.
+
+    Settings of the server are changed for these writes, and reset afterwards.
+    """
     connection.execute("SET track_functions = 'all'")
     counter = Counter(connection, observer)
     with settings(observer):

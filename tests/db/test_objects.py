@@ -18,7 +18,7 @@ from tests.db.test_migrations import catalogue
 
 @pytest.fixture(scope="module")
 def own(server: Server) -> Iterator[Database]:
-    """Yield a corpus that tests damage; each test repairs it."""
+    """Yield a corpus for all tests of this module. A test that damages the schema also repairs it."""
     name = "dedup_objects"
     database = Database(server.create(name))
     opening.initialize(database)

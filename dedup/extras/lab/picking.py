@@ -73,7 +73,10 @@ def _row(document: Document) -> dict[str, str | None]:
 def picks(
     corpus: DocumentSet, results: Sequence[MethodResult], settings: Settings, total: int, seed: int
 ) -> list[Pick]:
-    """Draw a stratified sample of all pairs that the methods found; the first result is the product's."""
+    """Draw a stratified sample of the pairs that any method found.
+
+    `results`: the result of the product's own rule, then the results of other methods.
+    """
     keys = np.unique(np.concatenate([pair_keys(result.pairs, len(corpus)) for result in results]))
     if not len(keys):
         raise InputError("no method finds a pair in this corpus: there is nothing to judge")

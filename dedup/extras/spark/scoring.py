@@ -96,9 +96,10 @@ def fates(batches: Iterable[pa.RecordBatch], number: int) -> Iterator[pa.RecordB
     earlier, later, free = (np.concatenate(column) for column in zip(*tables, strict=True))
     order = np.argsort(later, kind="stable")
     earlier, later = earlier[order], later[order]
-    # A node is out if one of its earlier duplicates is canonical, canonical if all of them are out, and waits
-    # otherwise. A node without earlier duplicates waits only if it is not eligible. One visit of each node
-    # is enough, because nodes are visited in canonical order.
+    # The earlier duplicates of an eligible node decide. If one of them is canonical, the node is out. If all
+    # of them are out, the node is canonical. Otherwise the node waits. A node that is not eligible waits.
+    # Nodes are visited in canonical order, so earlier duplicates are decided first, and each node is visited
+    # only once.
     out: set[int] = set()
     waiting: set[int] = set(earlier[~free[order].astype(np.bool_)].tolist())
     starts, counts = runs(later)

@@ -124,8 +124,9 @@ class Plan:
         divided = np.flatnonzero(in_parts)
         self.divided = divided[~np.isin(divided, unsettled)]
         self.writes |= in_parts
-        # By place: the chunk that writes the mark of an article, and the chunk that settles it. These differ
-        # if the best match is a later article in another chunk, which then writes the pair.
+        # For each article, `chunk` has the number of the chunk that writes its mark, and `settles` the number
+        # of the chunk that settles it. The numbers differ if the best match of the article is a later article
+        # in another chunk: that chunk writes the pair, and so settles the article.
         chunk = self._chunk
         settles = self._settles = chunk.copy()
         settles[pairs.earlier[decisions.best_match]] = chunk[pairs.later[decisions.best_match]]

@@ -27,8 +27,9 @@ def test_what_other_thresholds_would_change_by_hand(database: Database) -> None:
     settled(database)
     with database.transaction() as cursor:
         present = rulebooks.load_settings(cursor)
-        # At present r1, r3 and r5 are duplicates of r0, r2 and r4. With 0.5, articles two apart (4/8) are
-        # duplicates, too: r1 and r2 of r0, r4 and r5 of r3.
+        # At present only neighbours are duplicates: r1 of r0, r3 of r2, and r5 of r4. r0 and r2, like all
+        # articles two apart, have a Jaccard of 4/8. So at 0.5, r1 and r2 are duplicates of r0, and r4 and r5
+        # are duplicates of r3.
         found = judgements.what_would_change(
             cursor, present, present.with_values({"duplicate_sentence_jaccard": 0.5}), 100
         )

@@ -318,12 +318,15 @@ def test_weighted_sentences_cut_off_common_ones() -> None:
 
 
 def test_text_profile_by_hand() -> None:
-    # Quantum 1 counts every word once; "of" and "it" are too short.
-    assert profile("End of it: THE end-game") == [("end", 2)]  # quantum 2 drops "the" and "game"
+    # "of" and "it" are too short to be counted. The largest count is 2, so the quantum is 2. Words with the
+    # count 1, "the" and "game", are dropped.
+    assert profile("End of it: THE end-game") == [("end", 2)]
+    # The largest count is 1, so the quantum is 1, and both words stay.
     assert profile("The end of it") == [("end", 1), ("the", 1)]
-    # Quantum 2: the count 5 becomes 4, 3 becomes 2, and 1 is dropped.
+    # The largest count is 5, so the quantum is 2: the count 5 becomes 4, 3 becomes 2, and 1 is dropped.
     assert profile("sun " * 5 + "sea " * 3 + "fog") == [("sun", 4), ("sea", 2)]
-    # Quantum 4 = round(3.5): the count 350 becomes 348, 7 becomes 4, and 3 is dropped.
+    # The largest count is 350, so the quantum is 3.5, rounded to 4: the count 350 becomes 348, 7 becomes 4,
+    # and 3 is dropped.
     assert profile("sun " * 350 + "sea " * 7 + "fog " * 3) == [("sun", 348), ("sea", 4)]
     assert [quantum(n) for n in (1, 2, 100, 249, 250, 349, 350)] == [1, 2, 2, 2, 3, 3, 4]
     assert profile("a_b snow_ball x1y2") == [("ball", 1), ("snow", 1), ("x1y2", 1)]

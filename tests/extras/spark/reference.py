@@ -173,7 +173,7 @@ def marks(
 
 
 def place(given: Groups, undecided: Set[int]) -> Groups:
-    """Return the undecided nodes under each key; the place of a node is its position in that list."""
+    """Return the undecided nodes of each key, in canonical order. The first node has place 1 there."""
     return {key: [node for node in own if node in undecided] for key, own in given.items()}
 
 

@@ -151,7 +151,7 @@ def best_match(case: RoundsCase, pairs: set[Pair]) -> set[tuple[int, int]]:
 
 
 def happened(case: RoundsCase, found: ReferenceMarks, common: set[int]) -> set[str]:
-    """Return the notable features of a corpus and its rounds."""
+    """Return the names of the special cases that occur in a corpus or in its rounds."""
     kept = Counter(pair.article_id for pair in found.pairs if pair.rule != "pinned")
     copied = Counter(pair.article_id for pair in found.pairs if pair.relation == "duplicate")
     weights = [node.weight for node in nodes_of(case)]
