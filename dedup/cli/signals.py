@@ -97,7 +97,8 @@ def leaving() -> AbstractContextManager[StopFlag]:
 
 @contextmanager
 def _asked(numbers: Sequence[signal.Signals], seconds: float, *, once: bool = False) -> Iterator[StopFlag]:
-    """Yield a flag that a signal sets. `seconds` later, or if `once` at a second signal, end the command."""
+    """Yield a flag that a signal sets. The command ends `seconds` after the signal. `once`: a second signal
+    ends the command at once."""
     flag = StopFlag()
     handler, timer = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
 
