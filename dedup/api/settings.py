@@ -196,7 +196,7 @@ class PairPins(OfCorpus):
             return [name for name in (a, b) if articles.find(cursor, name) is None]
 
     def settle(self, a: str, b: str, *, timeout: float | None = None) -> tuple[MarkedArticle, ...]:
-        """Settle both articles of a pair now, after its pin changed. Return their marks, if stored.
+        """Settle both articles of a pair now, after its pin changed. Return the stored articles with marks.
 
         Articles whose marks depend on the pair are settled, too, or left to the next backfill if there are
         too many. `timeout`: as in `Deduplicator.submit`. Raises BusyError: the timeout passed; the next
