@@ -22,8 +22,8 @@ _ARGUMENTS = {
 }
 """Arguments that differ from their options not only by underscores."""
 
-# Options in messages, with their values. Commands in backquotes are matched to be left as they are: a person
-# runs them in a shell.
+# Matches options in messages, with their values. Also matches whole commands in backquotes, so that their
+# options stay: a person runs such a command in a shell.
 _NAMED = re.compile(
     r"(?P<command>`dedup [^`]*`)|--map (?P<field>\w+)=(?P<name>[^,;]+)|--id a --id b"
     r"|(?P<quote>`?)--(?P<option>[a-z]+(?:-[a-z]+)*)"

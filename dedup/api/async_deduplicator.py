@@ -62,7 +62,7 @@ def _streamed(
         corpus: AsyncDeduplicator, /, *given: _Given.args, **named: _Given.kwargs
     ) -> AsyncGenerator[_Value, None]:
         rows = iter(await corpus._in_thread(partial(work, corpus._opened(), *given, **named)))
-        # The thread of a cancelled task reads on, and a generator cannot be closed meanwhile.
+        # If the task is cancelled, its thread still reads rows. The generator can only be closed after that.
         reading = Lock()
 
         def read() -> list[_Value]:

@@ -382,7 +382,7 @@ class Deduplicator(Questions):
 
     @property
     def outlets(self) -> Outlets:
-        """Owners and other names of outlets, which decide about origins."""
+        """Owners and other names of outlets. The outlets of one owner count as one origin."""
         made: type[Outlets] = plugins.needed("corpus", "outlets", extra="coverage")
         return made(self._database)
 

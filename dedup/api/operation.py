@@ -43,10 +43,10 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
 
 
 def who_may(task: str, allowed: Sequence[Role], url: str | None = None) -> str | None:
-    """Return a sentence: the kinds of role that may do a refused task, and how to become one of them.
+    """Return a sentence about a refused task: the kinds of role that may do it, and how to get such a role.
 
     Return None if no kind of role helps, or the database does not answer. `task`: the task in words.
-    `allowed`: kinds of role that may do it, fewest rights first; empty if only the owner may.
+    `allowed`: kinds of role that may do the task, fewest rights first; empty if only the owner may.
     """
     # The advice is part of an error message, which must appear even if the database does not answer now.
     try:

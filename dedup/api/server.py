@@ -42,7 +42,7 @@ def other_database() -> str | None:
 
 
 def login() -> tuple[str, str]:
-    """Return the database role that commands use, for messages, and the place that names the role."""
+    """Return the name of the database role that commands use, and the source of this name, such as PGUSER."""
     found = config.address()
     name, source = role(found.value) if found else ("postgres", "default")
     return name, source or (found.source if found else "default")
@@ -80,7 +80,7 @@ def require_data(*, start: bool = True) -> None:
 
 
 def require_schema(schema: str | None = None, *, exact: bool = False) -> None:
-    """Raise SchemaError if the embedded server, which must have data, has no corpus in the schema.
+    """Raise SchemaError if the embedded server has no corpus in the schema. The server must have data.
 
     `exact`: also raise the error if the corpus needs an upgrade, which a `Deduplicator` would begin.
     """

@@ -55,7 +55,7 @@ class Losses(Answer):
         archived: number of articles that the next backfill would archive.
         of: number of all articles.
         hash_key: true if the present hash key would be replaced, which is stored nowhere else.
-        pins: number of pinned sentences that a new hash key loses, as their words are not stored.
+        pins: number of sentence pins that a new hash key loses, as the words of the sentences are not stored.
     """
 
     archived: int
@@ -100,7 +100,7 @@ class CorpusSettings(OfCorpus):
         Raises RightsError: the connected role does not own the schema.
         """
         with self._database.transaction(settling=True) as cursor:
-            # A worker has the rights for a reset, because its backfill puts settings in force.
+            # Postgres would let a worker reset settings, since a worker's backfill puts settings in force.
             roles.require_owner(cursor, self._database.location)
             # A `keep_window` once archived most of a corpus without warning, and a reset could not undo that.
             if not for_good and (lost := _losses(cursor, values)):
@@ -130,7 +130,7 @@ class CorpusSettings(OfCorpus):
         return True
 
     def pins_left_behind(self) -> list[int]:
-        """Return the hashes of pinned sentences that a new hash key loses, because no text is stored."""
+        """Return the hashes of pinned sentences without a stored text. A new hash key loses these pins."""
         with self._database.transaction() as cursor:
             if not rulebooks.find_adoption(cursor):
                 return []
@@ -167,7 +167,7 @@ def _losses(cursor: Cursor, values: Mapping[str, Any]) -> Losses:
     archived, of = window.count_leaving(cursor, after) if "keep_window" in values else (0, 0)
     replaced, pins_lost = False, 0
     if after.hash_key != before.hash_key:
-        # In an empty corpus nothing was hashed with the old key, so the key may be lost.
+        # In an empty corpus nothing was hashed with the old key, so replacing the key loses nothing.
         replaced = bool(before.hash_key) and rulebooks.has_articles(cursor)
         words = pins.pinned_words(cursor, rulebooks.load_rulebook(cursor).fingerprinter)
         pins_lost = sum(found is None for found in words.values())
@@ -196,7 +196,7 @@ class PairPins(OfCorpus):
             return [name for name in (a, b) if articles.find(cursor, name) is None]
 
     def settle(self, a: str, b: str, *, timeout: float | None = None) -> tuple[MarkedArticle, ...]:
-        """Settle both articles of a pair now, after its pin changed; return the articles that are stored.
+        """Settle both articles of a pair now, after its pin changed. Return the stored articles with marks.
 
         Articles whose marks depend on the pair are settled, too, or left to the next backfill if there are
         too many. `timeout`: as in `Deduplicator.submit`. Raises BusyError: the timeout passed; the next

@@ -65,7 +65,7 @@ def remap(
         unmade = ddl.unmake(cursor, before, same_key=same_key)
         if before.copied and not dry_run:
             copying.forget(cursor, before)
-        if before.bases:  # notes have numbers of base tables, which a new mapping may change
+        if before.bases:  # delete notes with numbers of base tables, which the new mapping may change
             unmade.append(ddl.forget_bases(before))
         kept = ddl.store(attachment, before)
         return attachment, [*unmade, kept, *ddl.make(cursor, attachment, shape)]
@@ -92,7 +92,8 @@ def detach(
     database: Database, name: str, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False
 ) -> tuple[int, list[str]]:
     """Remove dedup's objects from a table, and delete its articles; see `Attachments.detach`. Return the
-    number of articles deleted (if `dry_run`: that would be deleted), and the SQL statements."""
+    number of deleted articles, and the SQL statements. `dry_run`: change nothing, and count the articles that
+    would be deleted."""
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         attachment = attachments.find(cursor, name)
@@ -154,8 +155,9 @@ def _run(
     dry_run: bool,
     lock: bool = True,
 ) -> tuple[Attachment, list[str]]:
-    """Call `change`, and run the SQL statements that it returns, unless `dry_run`. Return its attachment, and
-    the statements as text for psql. `lock`: let no other session attach or map tables meanwhile."""
+    """Call `change`, and run the SQL statements that it returns, unless `dry_run`. Return the attachment
+    that `change` returns, and the statements as text for psql. `lock`: let no other session attach or map
+    tables meanwhile."""
 
     def attempt() -> tuple[Attachment, list[str]]:
         with database.transaction() as cursor:

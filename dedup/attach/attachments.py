@@ -28,13 +28,13 @@ _NAMED = sql.SQL('({} || {}) COLLATE "C"')
 # Values of `Base.way`: the rows of the attached table to read again after a row of a base table has changed.
 NAME = "name"  # rows that look up a name by the key of the changed row
 KEY = "key"  # the row with the same key as the changed row
-REFERRED = "referred"  # rows that belong to rows of another base table that refer to the changed row
+REFERRED = "referred"  # rows found by way of another base table, which refers to the changed row
 ALL = "all"  # all rows, since the changed row does not tell which ones
 
 
 @dataclass(frozen=True, slots=True)
 class Base(Answer):
-    """A table from which an attached table takes names by a key, or which an attached view reads.
+    """A base table: an attached table looks up names in it, or an attached view reads it.
 
     Attributes:
         number: from 1, in the order of `Attachment.bases`.
@@ -103,7 +103,7 @@ class Attachment(Answer):
         synced_at: time when a search for changes last finished.
         compared_at: time when all rows were last compared.
         changed_through: time of the latest change found.
-        bases: tables that give it names, or that it reads as a view.
+        bases: its base tables, in the order of their numbers.
     """
 
     id: int
@@ -171,16 +171,17 @@ class Attachment(Answer):
 
     @property
     def noting(self) -> tuple[Base, ...]:
-        """Base tables with triggers; tables of names (`NAME`) have none if the attached table has none."""
+        """Base tables that have triggers. Tables of names (`NAME`) are left out if the attached table has no
+        triggers."""
         return tuple(base for base in self.bases if self.triggers or base.way != NAME)
 
     @property
     def referring(self) -> tuple[Base, ...]:
-        """Base tables whose notes hold keys of their own rows in `source_ids`, not source_ids of articles."""
+        """Base tables whose notes hold keys of rows of the base table, and not source_ids of articles."""
         return tuple(base for base in self.noting if base.by is not None)
 
     def like(self, base: Base, keys: tuple[str, ...]) -> Attachment:
-        """Return an attachment whose keys are columns of a base table, to compose source_ids of its rows."""
+        """Return a copy that composes source_ids for rows of `base`, from its columns `keys`."""
         kinds = tuple(base.kinds[key] for key in keys)
         return replace(self, keys=keys, key_types=kinds, mark_columns=False)
 

@@ -1,4 +1,4 @@
-"""Base tables: an attached table takes names from them by a key, or an attached view reads them.
+"""Base tables: an attached table looks up names in them, or an attached view reads them.
 
 Triggers note changed rows of base tables, because such a change can change rows of the attached table. A base
 table has the same owner as the attached table. Otherwise code of one owner, such as row security and casts,
@@ -117,7 +117,7 @@ class _Table:
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    """A reference that `--watch` names: column `by` of `referrer` has values of a key `column` of `table`."""
+    """A reference given with `--watch`: column `by` of `referrer` refers to `column`, a key of `table`."""
 
     table: _Table
     column: str
@@ -198,8 +198,8 @@ class _Finding:
     def _tell_by_references(self) -> None:
         waiting = list(self._references)
         while waiting:
-            # Take all references to a table before the references from it: each reference to it is one more
-            # way to find rows of the view.
+            # Take all references to a table before the references from it. Each reference to the table is a
+            # way to find rows of the view, and each reference from the table needs all these ways.
             last = {item.table.oid: item for item in waiting}
             ready = [
                 item for item in waiting if last.get(item.referrer.oid, item) is item and self._above(item)
@@ -220,7 +220,7 @@ class _Finding:
         return [base for base in self.made if base.oid == item.referrer.oid and base.way != ALL]
 
     def _noted(self, table: _Table) -> list[str]:
-        """Return the columns of a watched table that the view reads, or that refer to other tables."""
+        """Return the watched columns of a table: the view reads them, or they refer to other tables."""
         # A view that calls a function may read tables that Postgres does not list: then all columns count.
         read = sorted(self._read.get(table.oid) or table.columns)
         return read + [r.by for r in self._references if r.referrer.oid == table.oid]
@@ -282,8 +282,9 @@ def _is_key(column: Column) -> bool:
 
 
 def _comparable(one: Column, other: Column) -> bool:
-    """Return whether two columns can have the same key, which is written in the same way in both."""
-    # The scale of numeric and the precision of times, which are in `type`, decide how a value is written.
+    """Return whether two columns can be keys, and equal values have the same text in both columns."""
+    # Compare `type`, not `kind`: only `type` has the scale of a number and the precision of a time, on which
+    # the text of a value depends.
     same = one.type == other.type or any({one.kind, other.kind} <= set(kinds) for kinds in (WHOLE, TEXTS))
     return same and _is_key(one) and _is_key(other)
 
@@ -291,9 +292,10 @@ def _comparable(one: Column, other: Column) -> bool:
 def given_again(
     cursor: Cursor, attachment: Attachment, called: Mapping[str, str]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return looked-up names and watched tables in the form of `TableMapping`, by their present names.
+    """Return the looked-up names and watched tables of an attachment, in the form of `TableMapping`.
 
-    Leave out tables and columns that are gone. `called`: present names of columns of the attached table.
+    Tables and columns have their present names, and are left out if they are gone. `called`: present names of
+    columns of the attached table.
     """
     names: dict[str, str] = {}
     watch: list[str] = []

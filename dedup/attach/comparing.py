@@ -61,8 +61,10 @@ def compare(
 ) -> int | None:
     """Note new, changed and deleted rows of a table in the outbox. Return the number of these rows; None if
     `stop` ended the search. If `whole` is false, compare only recently changed rows; find no deleted rows.
+
     Raises UnfitError: the table cannot be read; or most articles of the table, and more than `FEW_GONE`, have
-    no row. The second error is not raised if `allow_deletes` is true or if a trigger noted a TRUNCATE."""
+    lost their rows. Such a loss is accepted if `allow_deletes` is true or if a trigger noted a TRUNCATE.
+    """
     with database.transaction() as cursor:
         given = {"id": attachment.id, "overlap": OVERLAP_MINUTES}
         began, since = cursor.execute(_sql("began"), given).fetchone() or (None, None)

@@ -39,15 +39,15 @@ COLUMNS = (
     *("status", "original", "score", "kept", "changed_at"),
 )
 
-OWNER_SECONDS = 30.0  # Maximum time of a statement in an owner's session: dedup's transaction waits
+OWNER_SECONDS = 30.0  # Maximum time of a statement in an owner's session; a transaction waits for its end
 PAGE = 1_000  # Maximum number of rows read by one statement
 KEPT_BYTES = 8_000_000  # Approximate maximum bytes of copied rows in memory before they are stored
 NO_FUNCTION = "^$"  # Pattern that matches no function name
 
 
 def require_trust(cursor: Cursor, attachment: Attachment) -> None:
-    """Raise UnfitError if this session must not read the table itself, because code of a role that is not
-    trusted would run, or if the table does not exist."""
+    """Raise UnfitError if the table does not exist, or if reading it in this session would run code of a role
+    that is not trusted."""
     values = {**attachment.place, "made": attachment.made}
     row = cursor.execute(_attachments("strangers"), values).fetchone()
     if row != ([], []):
@@ -70,8 +70,8 @@ def open_session(
     database: Database, cursor: Cursor, attachment: Attachment, *, attached: bool = True
 ) -> Iterator[Connection]:
     """Open a session that is logged in as the owner of a table. Raises UnfitError: the session cannot be
-    opened; a statement in it fails; another role owns a partition; or, only checked if `attached`, another
-    role owns a function made for the table."""
+    opened; a statement in it fails; or another role owns a partition. `attached`: also raise the error if
+    another role owns a function made for the table."""
     values = {**attachment.place, "made": attachment.made if attached else NO_FUNCTION}
     found = {name for (name,) in cursor.execute(_attachments("owners"), values).fetchall()}
     found |= bases.owners(cursor, attachment)

@@ -80,7 +80,7 @@ def make(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part
 
 
 def unmake(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) -> list[Part]:
-    """Return statements that undo `make`, but drop columns of marks only from former partitions."""
+    """Return statements that undo `make`. Columns of marks are only dropped from former partitions."""
     gone: list[Part] = [sql.SQL("DROP VIEW IF EXISTS {}").format(attachment.marks)]
     # If the key stays the same, the index is kept, because making it again would take long.
     if not same_key:
@@ -130,7 +130,7 @@ def _drop_marks(cursor: Cursor, attachment: Attachment, *, parts: bool) -> list[
 
 
 def store(attachment: Attachment, before: Attachment | None = None) -> Part:
-    """Return the statement that stores an attachment, or that updates the attachment `before`."""
+    """Return the statement that stores an attachment: an UPDATE if `before` is given, else an INSERT."""
     values: dict[str, object] = {
         "schema_name": attachment.schema,
         "table_name": attachment.table,
@@ -222,7 +222,8 @@ def _triggers(table: Part, prefix: str, function: Part, *, by_row: bool) -> Iter
 
 def _marks_view(attachment: Attachment) -> Iterator[Part]:
     if not any(kind.startswith(("date", "time")) for kind in attachment.key_types):
-        # The index finds articles by key. It cannot have times: settings decide how a text becomes a time.
+        # The index finds articles by key. A time cannot be indexed, because settings of the session decide
+        # how Postgres reads a text as a time.
         yield sql.SQL("CREATE INDEX IF NOT EXISTS {} ON {} ({}) WHERE attachment_id = {}").format(
             sql.Identifier(f"attached_{attachment.id}_key"),
             own("article"),

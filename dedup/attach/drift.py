@@ -42,15 +42,15 @@ class TableState:
     secured: bool  # whether row security hides rows even from the owner
     maker: str | None  # owner of the functions made for the table; None: they are missing
     columns: Mapping[str, Sequence[Any]]  # number, type, and generation expression or None, by column name
-    triggers: int  # number of triggers on the table that record changes
+    triggers: int  # number of dedup's triggers on the table, which note changes
     off: int  # how many triggers of the table and its partitions are switched off
     parts: Sequence[int]  # oids of the table and its partitions
     state: str | None  # digest that changes if rows may have been added or removed unnoticed
     bases: Sequence[BaseState] = ()  # states of the base tables, in the order of `Attachment.bases`
 
     def seen(self, names: Iterable[str], ever: Iterable[int] = ()) -> dict[str, Any]:
-        """Return the parts of the state to store in `Attachment.seen`. `names`: columns whose types must stay
-        the same. `ever`: oids of partitions known earlier, which are stored with the present ones."""
+        """Return a value for `Attachment.seen`. `names`: columns whose types must stay the same. `ever`: oids
+        of earlier partitions, which are stored together with the oids of present partitions."""
         return {
             "oid": self.oid,
             "columns": {name: self.columns[name] for name in names if name in self.columns},
@@ -98,7 +98,7 @@ def _changes(cursor: Cursor, attachment: Attachment, found: TableState) -> list[
     if found.oid is None:
         step = f"delete its articles with `dedup detach {attachment.name}`, or give another table by --table"
         return [f"the table {now}; {step}"]
-    # If the oid is new but dedup's triggers are there, the table was restored from a backup: use it.
+    # If the oid is new but dedup's triggers are there, this is the attached table, restored from a backup.
     ours = found.triggers if attachment.triggers else 0
     if oid != found.oid and attachment.triggers and not ours:
         return [f"a different table has this name now; the attached table {now}"]
@@ -130,7 +130,7 @@ def _changes(cursor: Cursor, attachment: Attachment, found: TableState) -> list[
 def _column_changes(
     seen: Mapping[str, Sequence[Any]], found: Mapping[str, Sequence[Any]], *, same: bool
 ) -> Iterator[str]:
-    """Yield changes of columns. `same`: the table is still the same, so numbers identify its columns."""
+    """Yield changes of columns. `same`: the table was not replaced, so renamed columns keep their numbers."""
     called = {number: name for name, (number, _, _) in found.items()}
     for name, (number, kind, made_of) in seen.items():
         column = found.get(name)
@@ -171,7 +171,7 @@ def _view_changes(
 
 
 def problems(cursor: Cursor) -> list[str]:
-    """Return the problems of attached tables that their owners changed, each with the next command."""
+    """Return the problems of attached tables that their owners changed, each with the command to run."""
     return [
         line
         for attachment in attachments.list_active(cursor)
@@ -180,7 +180,7 @@ def problems(cursor: Cursor) -> list[str]:
 
 
 def held(attachment: Attachment) -> list[str]:
-    """Return a line that says why a table could not be read; no line after a comparison of all rows."""
+    """Return the stored reason why a table could not be read. A comparison of all rows deletes the reason."""
     return [attachment.seen["held"]] if "held" in attachment.seen else []
 
 

@@ -58,8 +58,8 @@ class TableShape:
     owner: str  # role that owns the table
     creator: str  # role that attaches the table
     home: str  # role that owns the corpus
-    lends: bool  # whether the owner lacks CREATE on the schema: it is granted while functions change owner
-    chunks: bool  # whether the server can see that a large value is unchanged without reading it
+    lends: bool  # whether to lend CREATE on the schema to the table's owner, who is to own functions there
+    chunks: bool  # whether the server can compare large values by their chunk ids, without reading them
 
 
 def mark_columns(schema: str) -> list[str]:
@@ -132,7 +132,7 @@ def _read(attachment: Attachment) -> tuple[str, ...]:
 
 
 def later_fields(attachment: Attachment, row: str) -> dict[str, str]:
-    """Return SQL for each of `LATER_FIELDS` of a row that a function returned; null for an unmapped field."""
+    """Return SQL for each of `LATER_FIELDS`: a column of alias `row`, or null if the field is unmapped."""
     return {name: f"{row}.{name}" if name in attachment.columns else "NULL::text" for name in LATER_FIELDS}
 
 
@@ -260,7 +260,7 @@ def note_keys(attachment: Attachment, source_ids: Part, base: Base | None = None
 
 
 def _differs(attachment: Attachment, shape: TableShape, old: str, new: str) -> Part:
-    """Return an SQL condition: an UPDATE changed a watched column, or changed marks and is not by dedup."""
+    """Return an SQL condition: a watched column changed, or a program other than dedup changed marks."""
     parts: list[Part] = []
     for column, kind in shape.watched.items():
         pair = {"old": sql.Identifier(old, column), "new": sql.Identifier(new, column)}
@@ -317,7 +317,8 @@ def _select_keys(attachment: Attachment, rows: str, base: Base | None) -> Part:
 def _note_insert(attachment: Attachment, shape: TableShape, base: Base | None) -> Part:
     """Return statements that note inserted rows. They catch no errors, because that would double the cost."""
     # An error here would undo the owner's INSERT. So the statements check first that the key columns exist.
-    # If a key is a time, make no statements: the conversion of the key fails if the owner changes its type.
+    # If a key is a time, make no statements: the SQL that converts the time to text would fail after the
+    # owner changed the column's type.
     if shape.partitioned or not shape.numbers or {*TIMES} & {*attachment.key_types}:
         return sql.SQL("")
     there = [

@@ -157,7 +157,7 @@ def _keys(
 def _map(
     wanted: TableMapping, columns: Mapping[str, Column]
 ) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
-    """Return columns by field, and (option, TABLE.COLUMN) for each field that another table provides."""
+    """Return columns by field; and for each field from another table, its option and TABLE.COLUMN."""
     mapped: dict[str, str] = {}
     names: dict[str, tuple[str, str]] = {}
     for field, column in wanted.columns.items():

@@ -53,8 +53,8 @@ def notes(
     without: Iterable[int] = (),
     resting: Iterable[int] = (),
 ) -> list[Note]:
-    """Return the next notes, with about `limit` rows in total. `without`: ids of attachments to skip;
-    `resting`: ids of attachments of which to skip only changes of base tables that name no rows."""
+    """Return the next notes, with about `limit` rows in total. `without`: ids of attachments to skip.
+    `resting`: ids of attachments whose notes about base tables are skipped if the notes name no rows."""
     values = {"after": after, "through": through, "limit": limit, "without": list(without)}
     values["resting"] = list(resting)
     return cursor.execute(_sql("notes"), values).fetchall()
@@ -84,7 +84,7 @@ def count_refused(cursor: Cursor, attachment: Attachment) -> int:
 
 
 def note_freed(cursor: Cursor) -> None:
-    """Note again the rows that were refused because an article, now gone, had their source_id."""
+    """Note refused rows again if the article that had the same source_id is gone now."""
     cursor.execute(_sql("note_freed"), {"longest": MAX_SOURCE_ID_BYTES})
 
 
@@ -135,7 +135,8 @@ def _optional(attachment: Attachment) -> dict[str, str]:
 def _titles(
     cursor: Cursor, attachment: Attachment, rows: str, values: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return titles with tags or entities, and their plain texts; no titles unless bodies are HTML."""
+    """Return values for a query: titles with tags or entities, and their plain texts. Both are empty unless
+    bodies are HTML."""
     plain: dict[str, str] = {}
     if attachment.html and "title" in attachment.columns:
         found = cursor.execute(_sql("titles", rows=rows), values).fetchall()
@@ -156,9 +157,11 @@ class Differing:
 def find_changed(
     cursor: Cursor, attachment: Attachment, before: Differing | None, limit: int, since: str | None = None
 ) -> Differing:
-    """Return the next rows that differ from their articles, or lack the articles' marks; skip refused rows.
-    `before`: the previous page. `since`: only rows changed since this time, in the order of change; None: all
-    rows, in the order of keys. Raises UnfitError: several rows have the same id."""
+    """Return the next page of rows that differ from their articles in content or marks; skip refused rows.
+
+    `before`: the previous page. `since`: read only rows changed since this time, in the order of change; if
+    None, read all rows in the order of keys. Raises UnfitError: several rows have the same id.
+    """
     values: dict[str, object] = {"id": attachment.id, "marked": attachment.mark_columns, "limit": limit}
     values |= {"after": before and before.last, "since": before.at if before else since}
     page = attachment.page(recent=since is not None)

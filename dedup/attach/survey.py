@@ -17,7 +17,7 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-LOOKED_AT_ROWS = 100  # Rows checked at each end of the table, in order of keys: new rows may differ
+LOOKED_AT_ROWS = 100  # Rows checked at each end of the table, by key, since new rows may differ from old rows
 TOLERATED = 20  # At most one in 20 bodies may look like HTML, since an article may be about HTML
 
 # Maximum rows in the sample that is searched for repeated texts. If a table has five million texts, each
@@ -31,7 +31,7 @@ READERS = ("smallint", "integer", "bigint", "uuid")  # Types, besides text, of c
 
 ROWS_A_READER = 3  # Minimum rows per reader on average; with fewer, a column does not identify readers
 REPEATED_ROWS = 6  # Minimum number of rows that repeat a text: fewer may be chance
-TWICE = 10  # At most one in ten rows with repeated texts may be a further row of the same reader
+TWICE = 10  # At most one in ten rows with repeated texts may repeat a text for the same reader
 
 
 def articles_of(attachment: Attachment, percent: float = 100) -> Part:
@@ -137,8 +137,11 @@ def warn_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
 
 
 def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -> int:
-    """Return the number of readers if a column seems to identify readers, because most texts are stored once
-    per value; else 0. `rows`: text, outlet and value of the column. `share`: sampled share of the table."""
+    """Return the number of readers if a column seems to identify readers, else 0. In such a column, most
+    repeated texts are stored once per value.
+
+    `rows`: text, outlet and value of the column. `share`: sampled share of the table.
+    """
     texts: defaultdict[str, list[str]] = defaultdict(list)
     for text, _, value in rows:
         if value is not None:
@@ -146,7 +149,7 @@ def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -
     readers = {value for _, _, value in rows if value is not None}
     outlets = {outlet for _, outlet, _ in rows}
     if len(outlets) == len(readers) == len({(outlet, value) for _, outlet, value in rows}):
-        # Each outlet has its own value, so the values are outlets, and not readers.
+        # Each outlet has a different value of the column, so the column identifies outlets, not readers.
         return 0
     repeated = [values for values in texts.values() if len(set(values)) > 1]
     amount, once = sum(map(len, repeated)), sum(len(set(values)) for values in repeated)

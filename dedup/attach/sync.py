@@ -21,8 +21,8 @@ _of_bases = Statements("attach/bases")
 NOTES = 2_000  # Approximate maximum number of changes read in one transaction; the last note may exceed it
 VACUUM_NOTES = 200_000  # Number of changes after which the space of old notes is freed
 
-# Maximum number of changed rows of a base table for which one statement finds the rows of the attached table.
-# If more rows changed, all rows are compared, page by page.
+# If at most this number of rows of a base table changed, one statement finds the affected rows of the
+# attached table. If more rows changed, all rows of the attached table are compared, page by page.
 BASE_KEYS = 10_000
 
 # If a change of a base table names no rows, all rows are compared. A program may change such a table every
@@ -80,7 +80,7 @@ class _Sync:
         return self._done
 
     def _look(self) -> list[Attachment]:
-        """Find attached tables that must be left alone; return the attachments that have base tables."""
+        """Record which attached tables must be left alone. Return the attachments that have base tables."""
         self._drifted, self._done.problems = [], []
         with self._database.transaction() as cursor:
             held = set() if self._again else {row[0] for row in cursor.execute(_sql("held")).fetchall()}
@@ -97,7 +97,7 @@ class _Sync:
         return based
 
     def _refer(self, attachment: Attachment) -> None:
-        """Note the rows that belong to changed rows of base tables, in place of these changes."""
+        """Replace notes about rows of base tables by notes about the affected rows of the attached table."""
         for base in attachment.referring:
             if attachment.id in self._drifted:
                 return
@@ -165,8 +165,8 @@ class _Sync:
             for attachment_id in dict.fromkeys(note[1] for note in found):
                 of = [note for note in found if note[1] == attachment_id]
                 attachment = known.get(attachment_id)
-                # note[4] is the number of a base table, or None. `_refer` takes the notes of base tables to
-                # which the attached table still refers. Other notes would stay, so delete them.
+                # note[4] is the number of a base table, or None. `_refer` replaces notes about base tables to
+                # which the attached table still refers. Other notes about base tables are deleted here.
                 known_bases = {base.number for base in attachment.referring} if attachment else set()
                 taken += [note[0] for note in of if note[4] is not None and note[4] not in known_bases]
                 of = [note for note in of if note[4] is None]

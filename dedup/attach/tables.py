@@ -19,7 +19,7 @@ LONGEST_IDENTIFIER = 63  # Maximum bytes of a name in Postgres
 KEYS = ("smallint", "integer", "bigint", "numeric", "uuid", *TIMES)  # Types of keys, besides text types
 
 # Kinds of relations (pg_class.relkind) that get no triggers: views, materialized views, and foreign tables.
-# Other tables, a REFRESH or another server change their rows, and would not fire their triggers.
+# Their rows change with other tables, by a REFRESH, or on another server, and that would fire no trigger.
 VIEWS = ("v", "m", "f")
 
 

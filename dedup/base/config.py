@@ -42,7 +42,7 @@ VARIABLES = {
 }
 """Variables of the environment, by the equivalent key of the file."""
 
-FEEDS = "feeds"  # Key of the file with the feeds of each outlet
+FEEDS = "feeds"  # Key in `dedup.toml` for the feeds of each outlet
 _PATHS = ("database_file", "home")  # Keys with paths, which are relative to the folder of the file
 _PASSWORD = re.compile(r"://[^@]*:.*@|(?:password|secret)\s*=", re.I | re.S)
 

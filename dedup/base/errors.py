@@ -51,7 +51,7 @@ class NotFoundError(DedupError):
 
     @classmethod
     def of(cls, source_id: str) -> Self:
-        """Return the error for a source_id."""
+        """Return an error that says that no article has the source_id."""
         return cls(f"no article with source_id {source_id!r}; `dedup marks` lists them")
 
 

@@ -151,7 +151,7 @@ def plain_title(title: str) -> str:
 
 
 def take_out(found: dict[str, Any], page: str | None) -> None:
-    """Put the text of an HTML page, if given, into the fields `found`; remove HTML from `title` there."""
+    """Set `text` in `found` to the text of an HTML page, if given; remove HTML from `title` in `found`."""
     if page is not None:
         found["text"] = extract(page)
     if isinstance(title := found.get("title"), str):

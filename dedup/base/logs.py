@@ -66,7 +66,7 @@ class OutageLog:
         self._refused: set[str] = set()
 
     def note(self, error: DatabaseError | None, who: str = "") -> None:
-        """Note an error of the database; None: the database answered. `who`: the part that asked."""
+        """Note an error of the database; None stands for an answer. `who`: the part of dedup that asked."""
         if isinstance(error, BusyError | CollisionError):
             return  # a lock held by another transaction is not an outage
         if isinstance(error, RightsError):

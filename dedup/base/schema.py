@@ -11,7 +11,7 @@ from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 
 DEFAULT = "dedup"
-VARIABLE = config.SCHEMA_VARIABLE  # Names the schema; if unset, dedup.toml does, else `DEFAULT`
+VARIABLE = config.SCHEMA_VARIABLE  # Variable that names the schema; default: from dedup.toml, else `DEFAULT`
 
 # Postgres cuts names at 63 bytes. A trigger's name adds up to 23 bytes: `SCHEMA_123456789_marks_update`.
 MAX_BYTES = 40

@@ -84,8 +84,9 @@ class Settings:
         choices=("off", "on"),
     )  # fmt: skip
     common_stories: int = _setting(
-        # Similar stories count less ("effective" stories: docs/semantics.md, section 2). If the copies of a
-        # report have a shingle Jaccard of at least 0.6, they count together as at most 1 / 0.6 ** 4 = 7.7.
+        # Similar stories count less ("effective" stories: docs/semantics.md, section 2). All copies of a
+        # report together count as at most 1 / 0.6 ** 4 = 7.7 stories, if their shingle Jaccard is at least
+        # 0.6. So the default is above 7.7.
         10, "rule", "a sentence in more effective stories than this number is common", 1, 1_000_000
     )  # fmt: skip
     duplicate_sentence_jaccard: float = _setting(0.7, "rule", "minimum sentence Jaccard of duplicates", 0, 1)
@@ -100,7 +101,7 @@ class Settings:
     )
     similar_signature_alone: float = _setting(
         # Most pairs between 0.3 and 0.5 without a shared sentence are filled-in templates: only 74 of 452
-        # have an exact containment of 0.5.
+        # have an exact containment of at least 0.5.
         0.5, "rule", "minimum signature Jaccard of similar pairs without a shared sentence", 0, 1
     )  # fmt: skip
     similar_containment: float = _setting(
@@ -108,7 +109,8 @@ class Settings:
     )
     evidence_sentences: int = _setting(
         # For duplicates, values from 1 to 6 give equal results. With 1, one shared sentence makes pairs
-        # similar, and most of these are templates: of 163, 43 have an exact containment of 0.5.
+        # similar, and most of these pairs are templates: only 43 of 163 have an exact containment of at least
+        # 0.5.
         2, "rule", "minimum number of shared sentences for relations by sentences", 1, 100
     )  # fmt: skip
     evidence_shingles: int = _setting(
@@ -141,8 +143,9 @@ class Settings:
         " signatures do not count", 1, 1_000,
     )  # fmt: skip
     reprint_days: int = _setting(
-        # Of 16 duplicates with a score below 0.9 published 3 to 10 days apart, 15 were other news: timelines
-        # and fact boxes issued again. From 1 to 3 days most are updates of one report.
+        # Without this setting, a score below 0.9 would be enough at any distance in time. A person read 16
+        # such pairs, 3 to 10 days apart: 15 were different news, such as a timeline issued again. Most pairs
+        # 1 to 3 days apart are updates of one report.
         3, "rule", "articles published more days apart are duplicates only with reprint_score", 0, 1_000_000
     )  # fmt: skip
     reprint_score: float = _setting(
@@ -215,7 +218,7 @@ class Settings:
         return self.signature_size + PRINT_BYTES * self.prints
 
     def digest(self, kind: Kind) -> str:
-        """Return a hash of the settings of one kind, for fingerprint versions and to detect changes."""
+        """Return a hash of the settings of one kind. A different hash shows that a setting was changed."""
         lines = [
             f"{item.name}={getattr(self, item.name)!r}"
             for item in fields(self)

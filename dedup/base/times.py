@@ -154,7 +154,7 @@ def _from_text(
 
 
 def _from_number(value: int | float) -> datetime | None:
-    if not abs(value) < 10**14:  # NaN passes this test, too
+    if not abs(value) < 10**14:  # also true for NaN
         return None
     if isinstance(value, int):
         number = re.fullmatch(_NUMBER, str(value))

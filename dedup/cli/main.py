@@ -157,7 +157,7 @@ def options(
         ),
     ] = None,
 ) -> None:
-    """Take the options that every command has."""
+    """Declare the options of the program."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -231,13 +231,13 @@ def _failed(error: Exception, arguments: list[str]) -> int:
 
 
 def command_line(named: Sequence[str] = ()) -> Any:
-    """Return `program` as a command to call, in which every command takes the options of `ANYWHERE`."""
+    """Return the whole command line as an object to call, with the options of `ANYWHERE` in every command."""
     root = typer.main.get_command(program(named))
     inherited = [copy(option) for option in root.params if option.name in ANYWHERE]
     for option in inherited:
-        # Only the help of the program shows these options: they would hide the options of each command.
+        # Only the help of the program shows these options, to keep the help of each command short.
         option.hidden, option.expose_value = True, False  # type: ignore[attr-defined]
-        # Rename the option, since a parameter of a plug-in may have its name.
+        # Rename the option, since a parameter of a command from a plug-in may have the same name.
         option.name = f"dedup_{option.name}"
     _hand_down(inherited, root)
     return root

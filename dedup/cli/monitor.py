@@ -168,7 +168,7 @@ def run_check(max_age: str, max_wait: str | None, fail_on: list[str] | None, jso
     with corpus(config.timeouts().at_most(CHECK_SECONDS), start=False) as dd:
         found = dd.vitals(lately=seconds)
     figures = found.figures(seconds, wait, chosen)
-    # `sorted` is stable: of figures with the same state, the most urgent comes first.
+    # `figures` has the most urgent figure first, and `sorted` keeps this order within the same state.
     alarming = sorted((figure for figure in figures if figure.state), key=lambda figure: -figure.state)
     state = alarming[0].state if alarming else alarms.CheckState.OK
     if json:
@@ -193,7 +193,7 @@ DEPENDENT = {"--max-age": ("settled", *WAITS, "failed"), "--max-wait": WAITS}
 
 
 def _refuse_useless(max_age: str | None, max_wait: str | None, fail_on: list[str] | None) -> None:
-    """Raise InputError if `--fail-on` chooses no figure that depends on a given option."""
+    """Raise InputError if `--max-age` or `--max-wait` is given, but changes no figure of `--fail-on`."""
     chosen = dict(map(_threshold, fail_on or ()))
     for option, given in (("--max-age", max_age), ("--max-wait", max_wait)):
         used = any(chosen.get(name, ()) is None for name in DEPENDENT[option])
@@ -246,7 +246,7 @@ def fail_check(error: Exception, words: str, *, json: bool) -> int:
 
 
 def _write_check(state: alarms.CheckState, summary: str, performance: str = "", *lines: str) -> None:
-    """Print the output of a plugin: the state and performance data, then further lines."""
+    """Print the result of a check as a Nagios plugin does: state and performance data, then other lines."""
     # A monitor would read performance data after a vertical bar in a name.
     said = [output.printable(output.addressed(line)).replace("|", "/") for line in (summary, *lines)]
     data = f" | {performance}" if performance else ""

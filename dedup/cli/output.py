@@ -280,7 +280,7 @@ def _records(rows: Sequence[Sequence[Text]], columns: Sequence[_Column], screen:
             before = indent if column.name else 0
             room = screen.width - before
             fits = cell_len(text.plain) <= room
-            # Put an id that does not fit beside its name on a separate line, for a user to copy the whole id.
+            # If an id does not fit beside its name, put it on the next line, for a user to copy the whole id.
             if column.name and not fits and (column.whole or room < NARROWEST_WORDS):
                 yield name
                 name, before, room = Text(), 0, screen.width

@@ -108,7 +108,7 @@ IMPLIED: Mapping[Role, frozenset[Role]] = {
 
 
 def advice(cursor: Cursor, task: str, allowed: Sequence[Role], dedup: str) -> str | None:
-    """Return a sentence: the kinds of role that may do a refused task, and how to become one of them.
+    """Return a sentence about a refused task: the kinds of role that may do it, and how to get such a role.
 
     Return None for the owner, and for a role of such a kind: a grant of the kind would not help. `allowed`:
     kinds of role that may do the task, the kind with the fewest rights first; empty: only the owner may.
