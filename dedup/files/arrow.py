@@ -65,7 +65,7 @@ class ArrowRows:
         return tuple(path)
 
     def cells(self, batch: Any) -> Iterator[Cells]:
-        """Yield each row of a batch of few rows: its values in the order of `columns`, or a reason."""
+        """Yield the values of each row in the order of `columns`, or the reason to refuse the row."""
         pieces = [batch]
         # Rows are read one by one here, so that only rows that are too long are refused.
         if batch.nbytes > self.max_row_bytes:

@@ -84,7 +84,7 @@ class _ColumnCounts(DateColumn):
     month: int = 0  # dates that are valid only with the month first
     open: int = 0  # dates with slashes or hyphens that mean two different days, such as 05/06/2018
     dotted: int = 0  # dates with full stops that mean two different days, such as 05.06.2018
-    # Number of dates per ambiguous month name. The key has the meanings: pairs of language and month.
+    # Number of dates per ambiguous month name. A key holds the meanings of a name, each a (language, month).
     named: Counter[frozenset[tuple[str, int]]] = field(default_factory=Counter)
     languages: set[str] | None = None  # languages that know all month names read so far
 
@@ -109,7 +109,7 @@ class Dates:
                 found[name] = time
 
     def scan(self, rows: Iterable[dict[str, Any]]) -> dict[str, DateColumn]:
-        """Find out how the dates of each column are written. Return the counts for each field."""
+        """Find out how the dates of each field are written. Return the counts of dates by field."""
         looked = {name: _ColumnCounts() for name in TIMES}
         for row in rows:
             for name in TIMES:
@@ -187,14 +187,18 @@ class Dates:
         for meanings, count in looked.named.items():
             months = {month for language, month in meanings if language in self._languages[name]}
             lost += count * (len(months) != 1)
-        # If all dates in numbers are like 05/05/2018, both orders are right: choose one, to read them.
+        # If all dates in numbers are like 05/05/2018, both orders give the same date. Choose one of them, so
+        # that such dates are read.
         self._first[name] = True if first is None and not numbered else first
         said = f"{'day' if first else 'month'} first: {order}" if numbered and first is not None else None
         return DateColumn(looked.given, lost, said, looked.examples)
 
 
 def refuse_many(file: str, name: str, column: DateColumn, seen: str) -> None:
-    """Raise InputError if over a tenth of the dates are lost. `seen`: text such as "nothing was stored"."""
+    """Raise InputError if over a tenth of the dates in a column are lost.
+
+    `seen`: part of the message that tells if anything is stored already, such as "nothing was stored".
+    """
     if column.lost * MOST_LOST <= column.given:
         return
     such = f", such as {', '.join(map(repr, column.examples))}" if column.examples else ""
@@ -216,5 +220,8 @@ def _parse_in_order(value: str, day_first: bool) -> datetime | None:
 
 @lru_cache(maxsize=1_000)
 def _find_languages(form: str) -> frozenset[str] | None:
-    """Return the languages that have the month name in `form`, a date in which 1 replaces each number."""
+    """Return the languages that have the month name of a date; None if the name is English or missing.
+
+    `form`: the date, with 1 in place of each number.
+    """
     return languages_of(form) if any(c.isalpha() for c in form) else None

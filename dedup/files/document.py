@@ -38,8 +38,8 @@ _OPENING, _CLOSING, _BETWEEN = (b"{", b"["), (b"}", b"]"), b" \t\r\n,"
 # Patterns are compiled when first used: every command imports this module, but nearly all files are JSONL.
 # The closing quote is optional. If it were required, an unclosed string would take quadratic time.
 _PIECE = r'"(?:[^"\\]|\\.)*"?|[\[\]{}:,]'
-# The maxima 99 and 999 limit the memory of a match. The groups are not possessive, because Python before
-# 3.11.5 matches possessive groups wrongly (CPython issue 106052).
+# The maxima {0,99} and {0,999} below limit the memory of a match. The groups before them are not possessive
+# (no `+` after `}`), because Python before 3.11.5 matches possessive groups wrongly (CPython issue 106052).
 _TO_BRACKET = rb'(?s)[^"\[\]{}]*+(?:"[^"\\]*+(?:\\.[^"\\]*+){0,99}"[^"\[\]{}]*+){0,99}'
 _TO_QUOTE = rb'(?s)[^"\\]*+(?:\\.[^"\\]*+){0,999}'
 _KEY = rb'(?s)"((?:[^"\\]|\\.)*)"\s*:\s*[\[{]\Z'
@@ -79,10 +79,10 @@ def read_values(source: LineSource, path: Path | None) -> Iterator[tuple[int, by
     results: bytes that are between articles, and None for a top-level JSON value without a list at `path`.
     """
     held, number = Pieces(source.max_line_bytes), 0
-    around: list[str | None] = []  # keys of the brackets that are open around the list
+    around: list[str | None] = []  # key before each open bracket, up to the list's own; None without a key
     depth = 0  # number of open brackets within the list
     inside, found = path is None, False
-    before = b""  # outside the list: the last bytes since the last bracket, at most `_KEY_BYTES`
+    before = b""  # bytes after the previous bracket (at most the last `_KEY_BYTES`); not used in the list
     for piece, bracket in _split_at_brackets(source.chunks):
         if inside:
             held.add(piece)
@@ -158,7 +158,7 @@ def _split_at_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]
 
 
 def _is_unfinished(line: bytes) -> bool:
-    """Return whether a line is incomplete JSON; a line that ends within a string is broken instead."""
+    """Return whether the JSON of a line continues after the line; False if the line ends within a string."""
     try:
         text = line.decode().rstrip()
         json.loads(text, strict=False)
@@ -171,7 +171,7 @@ def _is_unfinished(line: bytes) -> bool:
 
 def _find_path(text: str) -> Path | None:
     """Return the keys that lead to the list of articles in a JSON object, such as `response`, `results`."""
-    opened: list[str | None] = []  # key of each open object; None for an open list
+    opened: list[str | None] = []  # for each open object, the key that leads to it; for each open list, None
     said = key = ""
     for piece in re.finditer(_PIECE, text):
         match piece[0]:

@@ -175,7 +175,10 @@ class FeedSource(LineSource):
 
 
 def _read_values(document: FeedDocument, feed: Feed, understood: Understanding) -> Iterator[Record]:
-    """Yield the values of each entry by name, or the reason to refuse it; only count excluded entries."""
+    """Yield the values of each entry by name, or the reason to refuse the entry.
+
+    Entries that are not articles are counted, but not yielded.
+    """
     for line, raw, entry in document.entries:
         try:
             found = entry if isinstance(entry, str) else feed.extract_values(entry)

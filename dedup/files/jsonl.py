@@ -74,7 +74,7 @@ def read_jsonl(
             if line is None:
                 yield number, None, NO_LIST
                 continue
-            # `Beginning` is checked before blank lines: a long line may begin with many spaces.
+            # Check for a `Beginning` first: it may hold only spaces, although the whole line is not blank.
             if isinstance(line, Beginning):
                 most = source.max_line_bytes
                 yield number, line, describe_size(line.length, most) if line.length > most else NO_MEMORY

@@ -41,8 +41,8 @@ DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Names that may hold each field of an article; the first with a value is used. `a.b` is `b` within `a`."""
 
-# Names that usually hold a teaser. Such a name gives the text only if the record also has another name for
-# the text, such as `body`, and this other name has no value.
+# Names that usually hold a teaser. If a record has no other name for the text, the text is missing. If the
+# record has another name, such as `body`, but no value for it, the teaser is the text.
 TEASERS = ("description",)
 
 # Limits of the cache of `RecordShape`. Records of most files have few shapes; a hostile file has many.
@@ -67,7 +67,7 @@ class Option(NamedTuple):
     key: Any  # name of the value, or index of a column
     rest: tuple[str, ...]  # path within the value of this name
     label: str  # dotted name shown to people
-    others: tuple[str, ...] = ()  # later names of the field, ignored if this name has a value
+    others: tuple[str, ...] = ()  # names that are tried after `key`, and ignored if `key` has a value
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,10 @@ def find_columns(
 
 
 def flatten(shape: RecordShape, names: Sequence[str]) -> tuple[tuple[tuple[str, ...], ...], RecordShape]:
-    """Return the paths of all options, and the shape with numbers of these paths as keys."""
+    """Return the paths of all options, and a shape in which the key of each option is the index of its path.
+
+    `names`: names of the columns, to which the keys in the given shape refer.
+    """
     columns: dict[tuple[str, ...], int] = {}
     fields = []
     for field, options in shape.fields:
@@ -139,7 +142,10 @@ def fold(name: str) -> str:
 def _get_options(
     candidates: Iterable[str], names: Collection[str], folded: dict[str, list[str]], within: Within
 ) -> list[Option]:
-    """Return the options for a field among the names of a record, in the order of trial."""
+    """Return the places in a record where a field may be found, in the order to try.
+
+    `candidates`: names of the field. `names`, `folded`: names in the record, as they are and by folded name.
+    """
     found: dict[tuple[str, tuple[str, ...]], Option] = {}
 
     def add(wanted: str, rest: str) -> None:
@@ -158,7 +164,7 @@ def _get_options(
 
 
 def make_shape(plan: Plan, names: Sequence[str], within: Within) -> RecordShape:
-    """Return the shape of records that have these names. The key of each `Option` in it is a name."""
+    """Return the shape of records with these names. Each `Option.key` is a name, not a column index."""
     distinct = dict.fromkeys(names)
     folded: dict[str, list[str]] = {}
     for name in distinct:

@@ -149,8 +149,8 @@ class OpenedFile:
         every = archive.names
         found = {name: _find_format(_get_suffix(name)) for name in every}
         if format is not None:
-            # In an archive with files of several formats, read the files of `format`. If no name shows this
-            # format, the names are misleading: read all files in this format.
+            # Read only the files whose names show `format`. If there are none, the names are misleading: read
+            # all files as `format`.
             found = {name: one if one == format else None for name, one in found.items()}
             found = found if any(found.values()) else dict.fromkeys(every, format)
         self._names = [name for name, one in found.items() if one]

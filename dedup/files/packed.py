@@ -59,7 +59,8 @@ def find_address(path: str) -> str:
     if scheme in ("http", "https"):  # with other schemes, ? and # are part of the name
         name = _QUERY.split(name)[0]
         host = _QUERY.split(host)[0]
-    if _QUERY.search(login) or not _HOST.fullmatch(host):  # the host may be a part of a password
+    # If a password contains `/`, `?` or `#`, then `host` and `name` may hold parts of the password.
+    if _QUERY.search(login) or not _HOST.fullmatch(host):
         host, name = "…", f"/{name.rpartition('/')[2]}"
     made = Address(f"{scheme}://{host}{name}")
     made.url = path
@@ -215,7 +216,7 @@ class Archive:
             if not isinstance(error, (zipfile.BadZipFile, OSError, ValueError, NotImplementedError)):
                 raise
             raise InputError(f"{path} is not a whole zip archive; check it with: unzip -t {path}") from None
-        # Leave out hidden files, and the folder `__MACOSX` that a Mac adds: these are files of programs.
+        # Leave out hidden files and the folder `__MACOSX`, which macOS adds: neither holds articles.
         files = (info.filename for info in self._zip.infolist() if not info.is_dir())
         self.names = [name for name in files if not _is_hidden(name)]
         twice = next((name for name, count in Counter(self.names).items() if count > 1), None)

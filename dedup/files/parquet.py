@@ -23,8 +23,8 @@ _LARGE_PAGE = (
     " in pyarrow with write_batch_size=16"
 )
 PARQUET_ENDS_EARLY = "Parquet data cannot be read: the rest of the file is missing"
-# Maximum size of a batch. Parquet may store a value only once for many rows. So each row counts as if its
-# values were as large as the whole column chunk, and a batch has few rows.
+# Maximum size of a batch, estimated as if each row were as large as the largest column chunk. A row can be so
+# large, because Parquet may store equal values of many rows as one value.
 PARQUET_BATCH_BYTES = 16 * 1_048_576
 PARQUET_PAGE_BYTES = 256 * 1_048_576  # Maximum unpacked size: 1,024 texts of twice the longest known length
 PARQUET_BUFFER_BYTES = 65_536  # Without a buffer, pyarrow would hold all columns of a row group in memory

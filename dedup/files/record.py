@@ -172,7 +172,10 @@ def _parse_object(value: str) -> Any:
 
 
 def _join_names(value: Any) -> str:
-    """Return the names in a list of authors, joined by commas; or the name in the object of one author."""
+    """Return the names of authors, joined by commas.
+
+    `value`: an object with the `name` of one author, or a list of names and such objects.
+    """
     if isinstance(value, dict):
         value = [value.get("name")]
     names = (_join_names(one) if isinstance(one, dict) else one for one in value)

@@ -16,7 +16,7 @@ from dedup.files.whole import ends_a_line
 
 MAX_REPAIR_CHARACTERS = 100  # Characters kept of a bad value, to report it: a date fits, a text does not
 FIRST_LINE_BYTES = 16 * 1_048_576  # Maximum bytes read of the first line; a line for a record has up to 6 MiB
-_OWN_START = b'{"at": '  # Beginning of a rejects file, even if its first line is incomplete
+_OWN_START = b'{"at": '  # First bytes of a rejects file; they identify a first line that was cut off
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,10 @@ GivenRows: TypeAlias = "Callable[[int], PluginSource]"
 
 
 def find_rows(given: object) -> GivenRows | Iterable[Article]:
-    """Return a function that opens the given rows, or the given articles. Raises InputError for others."""
+    """Return a function that opens rows, if `given` is a table or dicts. Return articles as they are.
+
+    Raises InputError for other objects.
+    """
     if hasattr(given, "__arrow_c_stream__"):
         return partial(plugins.needed("inputs", "arrow", extra="frames"), given)
     if isinstance(given, Article | Mapping):

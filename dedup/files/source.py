@@ -74,7 +74,7 @@ class LineSource(PackedFile):
         self.line = 0
         # A byte order mark overrides this encoding.
         self.encoding = UTF8 if encoding is None else check_encoding(encoding)
-        self.start = b""  # first bytes in UTF-8, without a byte order mark; a slow pipe may give few
+        self.start = b""  # first bytes in UTF-8, without a byte order mark; few bytes if a pipe is slow
         super().__init__(path, archive)
         try:
             self.chunks = self._begin()  # the whole file in UTF-8, which can be read once
@@ -170,8 +170,8 @@ def declared_codec(name: str, start: bytes) -> str | None:
     codec = text_codec(name)
     if codec is None or not codec.startswith(("utf-16", "utf-32")):
         return codec
-    # HTML and XML have ASCII characters, such as "<", which these encodings write with a NUL. Without a NUL
-    # the name of the encoding is wrong.
+    # HTML and XML have ASCII characters, such as "<". UTF-16 and UTF-32 write these characters with NULs. So
+    # without a NUL the name of the encoding is wrong.
     if 0 not in start:
         return None
     marked = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))

@@ -34,13 +34,13 @@ def agreeing_pairs(buckets: Sequence[Sequence[int]], weights: Sequence[int] | No
 
 
 def effective_stories(carriers: int, pairs: int, bands: int) -> float:
-    """Return 1 / c, the effective number of stories: at most the number of carriers, and 0 without carriers.
+    """Return the effective number of stories, from 0 (without carriers) to the number of carriers.
 
     >>> effective_stories(carriers=20, pairs=16 * 10 * 2, bands=16)  # 10 stories of 2 copies: 2 pairs a band
     10.0
     """
-    # A bucket key of n carriers counts n * n ordered pairs: n * (n - 1) are in `pairs`, and n pair a carrier
-    # with itself. In each band, all carriers together have `carriers` pairs of the second kind.
+    # Return 1 / c. Both draws may give the same carrier, but `pairs` has no pair of a carrier with itself. So
+    # `carriers` pairs are added for each band.
     return bands * carriers * carriers / (pairs + bands * carriers) if carriers else 0.0
 
 

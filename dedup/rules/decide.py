@@ -184,8 +184,8 @@ class ComparedArrays:
     def __init__(self, profiles: Profiles, settings: Settings, inside: Flags, at_once: int) -> None:
         self._profiles, self._settings, self._at_once = profiles, settings, at_once
         self._size, self._first = len(inside), int(np.count_nonzero(~inside))
-        # Number first the articles outside, then the articles inside, each group in canonical order. So an
-        # article is compared only with smaller numbers.
+        # Articles outside get the lowest numbers, and articles inside the numbers after them; both groups are
+        # in canonical order. So an article inside is compared only with articles of lower numbers.
         self.place = np.argsort(inside, kind="stable").astype(np.int32)
         self.number = np.empty(self._size, np.int32)
         self.number[self.place] = np.arange(self._size, dtype=np.int32)
@@ -228,8 +228,10 @@ class ComparedArrays:
                 kind.drop(gone[self.place])
 
     def related(self, start: int, stop: int, among: Flags) -> PairArrays:
-        """Return the related pairs of two articles: one has a number from `start` to `stop` - 1, the other
-        has a lower number and is flagged in `among`."""
+        """Return the related pairs of articles numbered `start` to `stop` - 1 with articles of lower numbers.
+
+        `among`: True at the places of the allowed articles of lower numbers.
+        """
         acts = among[self.place]
         by_sentence, by_bucket, by_content = (
             kind.earlier(start, stop, acts) if kind else np.empty(0, np.int64) for kind in self._kinds
@@ -324,8 +326,8 @@ class _Decider:
         )
 
     def _decide(self, start: int, stop: int) -> None:
-        # The pairs of a step are compared all at once, before its duplicates are known, so its articles count
-        # as originals. Pairs whose earlier article proves to be a duplicate are dropped afterwards.
+        # All articles of a step are compared before the first is decided, so all count as originals. Pairs
+        # whose earlier article becomes a duplicate in this step are dropped below.
         found = self._comparison.related(start, stop, self._canonical)
         if not len(found):
             return
@@ -369,7 +371,10 @@ class _Decider:
         self._keep(originals)
 
     def _keep_similar(self, similar: PairArrays) -> None:
-        """Store the best pairs of originals with earlier originals, and update the best matches."""
+        """Store the best pairs of each original with earlier originals; update the best matches of both.
+
+        `similar`: pairs of originals that are similar.
+        """
         if not len(similar):
             return
         similar = similar[np.lexsort((similar.earlier, similar.rule, -similar.score, similar.later))]
@@ -381,7 +386,11 @@ class _Decider:
         self._best_match = PairArrays.joined([self._best_match[stay], better])
 
     def _improve(self, ranked: PairArrays, article: Places, other: Places) -> PairArrays:
-        """Update the best match of articles whose first pair in `ranked` is better; return these pairs."""
+        """Replace the best match of each article that has a better pair in `ranked`; return the better pairs.
+
+        `ranked`: pairs grouped by `article`, the best pair of each article first. `article`, `other`: the
+        two articles of each pair.
+        """
         first = begins_run(article)
         best, article, other = ranked[first], article[first], other[first]
         score, rule = self._score[article], self._rule[article]

@@ -15,8 +15,8 @@ Entries = tuple[Bigints, Places]  # Keys, and places of articles with these keys
 
 def shared(keys: Bigints, places: Places) -> Entries:
     """Return the distinct entries whose key several articles share, sorted by key and place."""
-    # First drop most keys of only one article by a fast sort in place. It sorts integers that join the upper
-    # bits of a key and the number of its entry, so it does not yet drop keys with equal upper bits.
+    # First drop most of the keys that occur only once, by a fast sort in place. The sorted integers consist
+    # of the upper bits of a key and the number of its entry. Different keys with equal upper bits still stay.
     bits = max(len(keys) - 1, 1).bit_length()
     packed = keys >> bits
     packed <<= bits
@@ -29,7 +29,7 @@ def shared(keys: Bigints, places: Places) -> Entries:
         return keys, places
     order = np.lexsort((places, keys))
     keys, places = keys[order], places[order]
-    # Drop repeated entries: a long text without shingles has its content hash as the key of each bucket.
+    # Drop repeated entries. A long text without shingles has the same key, its content hash, in all buckets.
     fresh = begins_run(keys, places)
     keys, places = keys[fresh], places[fresh]
     several = _several(keys)
@@ -65,7 +65,10 @@ class Groups:
         self._work: npt.NDArray[np.float64] | None = None
 
     def work(self, start: int) -> npt.NDArray[np.float64]:
-        """Return the cumulative counts of comparisons of articles from `start` on; shape (size - start,)."""
+        """Return cumulative counts of comparisons; shape (size - start,).
+
+        Item i counts the comparisons of the articles from `start` to `start` + i with earlier articles.
+        """
         if self._work is None:
             earlier = np.arange(len(self._group)) - self._start
             work = np.bincount(self._places, weights=earlier, minlength=self._size)
@@ -80,7 +83,7 @@ class Groups:
             self._set_groups(self._group[stay])
 
     def earlier(self, start: int, stop: int, among: Flags) -> Bigints:
-        """Return coded pairs that share a key: an article `start` to `stop` - 1, and an earlier article.
+        """Return the coded pairs of articles `start` to `stop` - 1 with earlier articles that share a key.
 
         A pair is repeated for each shared key. `among`: shape (size,): True for allowed earlier articles.
         """

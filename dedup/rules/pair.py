@@ -182,12 +182,14 @@ def _similar_by(scores: Scores, settings: Settings) -> Rule | None:
 
 
 def least_signature(scores: Scores, settings: Settings) -> float:
-    """Return the least signature Jaccard of similar articles."""
+    """Return the minimum signature Jaccard of a similar pair; it depends on whether a sentence is shared."""
     return settings.similar_signature_jaccard if scores.shared else settings.similar_signature_alone
 
 
 def signatures_count(scores: Scores, settings: Settings) -> bool:
-    """Return whether signatures are evidence: a bucket is shared, there are enough shingles, and the articles
-    share more than common sentences."""
+    """Return whether the signature Jaccard counts as evidence.
+
+    The articles must share a bucket, have enough shingles, and share a sentence or have few common sentences.
+    """
     own = scores.shared > 0 or scores.common < settings.furniture_sentences
     return scores.same_bucket and own and scores.shingles >= settings.evidence_shingles

@@ -25,7 +25,8 @@ SCORED_AT_ONCE = 25_600_000  # Maximum bytes of signatures per step: 100,000 pai
 
 Bigints = npt.NDArray[np.int64]
 Seconds = Bigints  # Shape (m,): seconds, from `marks.published_second`
-Signatures = npt.NDArray[np.uint8]  # Shape (m, k): a row is a signature, then a print (of letters) if used
+# Shape (m, k). A row is a signature; with `settings.prints`, a print (signature of letters) follows.
+Signatures = npt.NDArray[np.uint8]
 
 RULES = tuple(sorted(Rule))  # All rules, sorted by name; arrays contain places in this tuple
 CODE = {rule: place for place, rule in enumerate(RULES)}  # Place of each rule in `RULES`
@@ -171,7 +172,7 @@ def _likeness(
     size = settings.signature_size
     both = np.flatnonzero(signed)
     if not len(both):
-        return found, printed  # If no text has shingles, rows may have length 0
+        return found, printed  # If no text has shingles, signatures may have length 0
     a, b = (rows if len(both) == len(rows) else rows[both] for rows in signatures)
     found[both] = jaccards(a[:, :size], b[:, :size])
     if settings.prints:
@@ -283,8 +284,9 @@ def stories(orders: Sequence[OrderKey], scored: Scored, duplicates: Flags) -> Gr
     swap = place[pairs[:, 0]] > place[pairs[:, 1]]
     earlier = np.where(swap, pairs[:, 1], pairs[:, 0])
     later = np.where(swap, pairs[:, 0], pairs[:, 1])
-    # Take the later articles in canonical order, so that each earlier article is decided already. The first
-    # pair with an original decides: the highest score comes first, then the earliest article (section 5).
+    # Take the later articles in canonical order, so that the earlier article of each pair is already decided.
+    # Try the pairs of a later article by falling score, then by the earlier article. The first pair whose
+    # earlier article is an original decides.
     rows = np.lexsort((place[earlier], -scores, place[later]))
     original = np.arange(len(orders), dtype=np.int32)
     for first, second in zip(earlier[rows].tolist(), later[rows].tolist(), strict=True):

@@ -37,7 +37,7 @@ class CheckState(IntEnum):
 
 
 class Thresholds(NamedTuple):
-    """The largest values that do not alarm; None: no alarm of this state."""
+    """Largest values of a figure that cause no warning, and no critical alarm; None: no limit."""
 
     warning: float | None = None
     critical: float | None = None
@@ -132,7 +132,10 @@ def figures(
 
 
 def _values(found: Vitals) -> dict[str, tuple[float | None, *tuple[str, ...]]]:
-    """Return the value of each figure, and its problems in words (without words, `Meaning.about` is used)."""
+    """Return, for each figure, its value, and sentences that describe its problems.
+
+    If a figure has no sentences, the caller makes a sentence from `Meaning.about`.
+    """
     since = None if found.quiet_at is None else (found.at - found.quiet_at).total_seconds()
     last = "nothing was settled yet" if since is None else f"all was last settled {_hours(since)} ago"
     error, failures = max(found.failing.items(), key=lambda item: item[1], default=("", 0))

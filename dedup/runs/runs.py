@@ -178,7 +178,8 @@ def load_history(cursor: Cursor, limit: int) -> list[PastRun]:
     """Return the newest runs. For roles that see sessions, runs that ended without notice are "lost"."""
     rows: list[Any] = cursor.execute(_sql("history"), {"limit": limit}).fetchall()
     found = [PastRun(*row) for row in rows]
-    # Only roles that may read the table of runs can tell: an analyst reads the view without the sessions.
+    # Lost runs are recognized by their sessions, which are only in the table of runs. Roles such as analyst
+    # may read only a view without the sessions.
     if any(run.outcome == "running" for run in found) and one_row(cursor, _sql("may_see_sessions"))[0]:
         lost = {row[0] for row in cursor.execute(_sql("lost"), _LEASE).fetchall()}
         found = [replace(run, outcome="lost") if run.id in lost else run for run in found]
@@ -225,7 +226,10 @@ def see_worker(cursor: Cursor, worker: int, *, idle: bool, session: Session | No
 
 
 def forget_workers(cursor: Cursor) -> None:
-    """Delete the rows of workers that are gone and silent for `FORGOTTEN_SECONDS`, after all was settled."""
+    """Delete the rows of workers that are gone, and silent for `FORGOTTEN_SECONDS`.
+
+    Call this only if nothing waits to be settled.
+    """
     _delete_gone_workers(cursor, silent=FORGOTTEN_SECONDS)
 
 

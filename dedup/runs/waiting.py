@@ -35,9 +35,11 @@ log = logging.getLogger("dedup.listener")
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    settling: bool  # articles or changed settings wait; a changed program is not noticed here
-    counting: bool  # credits must be read, or sentences counted, which can make articles stale
-    words: bool  # the views `alteration` and `quote` must be filled; no article waits for this
+    settling: bool  # true if articles or changed settings wait; a changed program is not noticed here
+    # True if sentences must be counted, which can make articles stale, or if credits (agencies that articles
+    # name) must be read.
+    counting: bool
+    words: bool  # true if the views `alteration` and `quote` must be filled; no article waits for this
 
     def __bool__(self) -> bool:
         return self.settling or self.counting

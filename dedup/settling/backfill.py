@@ -131,7 +131,8 @@ def backfill(
             raise
         report.superseded = heartbeat.superseded
         heartbeat.end("stopped" if report.stopped else "done")
-        # A newsroom that settles by backfills has no next worker, which would remove the row of a lost one.
+        # The rows of lost workers are removed when a worker starts. Remove the rows here, too, because a
+        # newsroom that settles by backfills starts no worker.
         if not report.stopped:
             with database.transaction() as cursor:
                 forget_workers(cursor)
@@ -192,7 +193,8 @@ class BackfillRun:
                 # The rules in force changed after the round read them, for example a setting: begin again.
                 self._fingerprinting.begin_again()
                 continue
-            # Credits must be read again after a hook, a changed byline or a changed list of agencies.
+            # Read the credits (agencies named by an article) that a hook did not read, or that a changed
+            # byline, title or list of agencies made outdated.
             with self._timed("reading credits"):
                 while not self._stop() and run_locked(self._database, credits.read_unread):
                     pass

@@ -36,7 +36,8 @@ def find_sharing(
         cursor,
         settings,
         among,
-        # Only short texts, which have no buckets, are looked up by content: buckets find equal longer texts.
+        # Only short texts, which have no buckets, are looked up by content hash. Longer texts that are equal
+        # have equal buckets.
         distinct(np.concatenate([*sentences, *(row.buckets for row in rows), contents])),
         after=after,
         limit=limit,

@@ -301,7 +301,8 @@ class ComparedPair:
         if self.scores.same_content or self.prints is None or self.prints.jaccard[0] < LEAST_ALIGNED:
             return []
         said = self._check_letters(self.prints)
-        # Skip the first condition (`least_jaccard`): to show differing letters, LEAST_ALIGNED is enough.
+        # Skip the first condition, which demands `least_jaccard` for the print Jaccard. To show differing
+        # letters, the lower limit LEAST_ALIGNED is enough.
         return [sentence for sentence, _ in said] if all(holds for _, holds in said[1:]) else []
 
     def _check_letters(self, prints: PrintPairs) -> list[tuple[str, bool]]:

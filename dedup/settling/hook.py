@@ -82,13 +82,13 @@ def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint
         before = {row.id: (-(row.score or 0), row.reason or "") for row in alike}
         ranks = {p[1]: (-p[2].scores.score, p[2].rule.value) for p in earlier}
         if any(before.get(id) == rank for id, rank in ranks.items()):
-            return None  # canonical order must choose between equal matches
+            return None  # `submit` must choose between equally good matches of an original
         gaining = {id for id, rank in ranks.items() if id not in before or rank < before[id]}
         best = kept_similar(earlier, settings)
         kept = [partner for partner in earlier if partner in best or partner[1] in gaining]
         later += copies
     if {partner[1] for partner in later} - {*met.partners} != met.copies:
-        return None  # a duplicate gains or loses an original
+        return None  # `submit` must settle a duplicate that gains or loses this article as an original
     mark = decide(originals, (p[2] for p in found))
     closest = best_match(p for p in found if not originals)
     marks = {id: Mark(Status.UNIQUE) for id in met.partners if id not in gaining}
@@ -108,7 +108,10 @@ def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint
 
 
 def _have_others(met: Lookup, settings: Settings) -> bool:
-    """Return whether two originals are related of which one was similar to the article before its edit."""
+    """Return whether an original that was similar to the article before its edit is related to another one.
+
+    `met`: result of the look-up for the edited article.
+    """
     originals = [row for row in (*met.others, *met.near) if row.canonical]
     for row in originals:
         if row.id in met.partners:

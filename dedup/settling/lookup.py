@@ -125,7 +125,10 @@ def find_copies(row: FingerprintRow, mark: Mark, found: Iterable[Partner]) -> tu
 
 
 def add_copies(verdict: Verdict, found: Iterable[Copy], stored: int) -> Verdict:
-    """Add copies to a verdict, which lists only the most similar copies. `stored`: count of stored copies."""
+    """Add the copies `found` to a verdict, and keep only the most similar ones in its list.
+
+    `stored`: number of stored copies, without the copies `found`.
+    """
     more = tuple(found)
     ranked = sorted((*verdict.copies, *more), key=lambda copy: (-copy.score, copy.id))
     return replace(

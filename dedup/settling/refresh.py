@@ -72,7 +72,10 @@ class SentenceCounts:
     carriers: Mapping[int, Sequence[int]] | None = None
 
     def find_carriers(self, cursor: Cursor, part: Sequence[CommonChange]) -> list[int]:
-        """Return the articles to settle again because sentences of `part` enter or leave the table."""
+        """Return the ids of articles in which a sentence becomes common, or stops being common.
+
+        These articles must be settled again. `part`: some of `changes`.
+        """
         if self.carriers is None:
             return common_sentences.find_rescored(cursor, part)
         return sorted({id for change in part for id in self.carriers.get(change.sentence_hash, ())})

@@ -35,7 +35,7 @@ SORTED_ENTRIES, SORTED_BYTES = 16_000_000, 20
 # because each look-up searches all segments.
 LOADED_SEGMENTS = 8
 
-MERGED_SIZE = 30  # Maximum entries of the next segment to merge, as a multiple of the entries joined so far
+MERGED_SIZE = 30  # A merge takes the next segment if it has at most 30 times the entries joined before
 
 # New fingerprints come into use at a moment when no transaction reads fingerprints. Each attempt waits 0.1 s
 # for such a moment; after PUBLISH_SECONDS the load fails.
@@ -105,7 +105,7 @@ def merge(database: Database, at_least: int = RECENT_ENTRIES) -> bool:
 
 
 def _tidy(database: Database) -> None:
-    """Prepare new segments for look-ups, and free the pages of merged recent keys unless these are in use."""
+    """Prepare new segments for look-ups. Rebuild the index of recent keys, unless the table is in use."""
     with suppress(BusyError), database.transaction() as cursor:
         key_segments.read_all(cursor)
         memory_engine.compact(cursor, "recent_key_keys")
@@ -125,7 +125,10 @@ def _choose_segments(present: list[KeySegment], entries: int) -> list[KeySegment
 def _merge_entries(
     cursor: Cursor, flag: bool, recent: Bigints, old: list[KeySegment], blocks: int
 ) -> Iterator[Bigints]:
-    """Yield recent entries with valid entries of old segments, part by part; a part has only whole blocks."""
+    """Yield the recent entries and the valid entries of old segments, in parts that consist of whole blocks.
+
+    `flag`: canonical flag of the articles. `recent`: sorted entries. `blocks`: blocks of the new segment.
+    """
     if not old:
         yield recent
         return

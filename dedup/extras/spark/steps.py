@@ -53,7 +53,10 @@ class SparkSteps:
         return self.tables([name], schema)
 
     def tables(self, names: Sequence[str], schema: str | None = None) -> DataFrame:
-        """Return the rows of several finished steps with one schema; an empty table if no step is named."""
+        """Return the rows of the tables of finished steps; these tables have the same columns.
+
+        Without `schema`, the files decide the columns. Without `names`, return an empty table of `schema`.
+        """
         if not names:
             if schema is None:
                 raise ValueError("a schema is needed if no step is named")

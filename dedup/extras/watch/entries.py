@@ -63,7 +63,7 @@ class Submitter:
             if self._stopped():
                 raise StoppedError("stopped between two entries")
             outcome = "known"
-            if entry.digest not in found.others:  # not brought by another feed of the site
+            if entry.digest not in found.others:  # no other feed of the site brought this version
                 pages += self._needs_page(entry)
                 outcome = "left" if pages > MAX_PAGES else self._submit(entry, given, feed_id, found)
                 outcome = "changed" if outcome == "new" and any(found.others) else outcome
@@ -171,7 +171,8 @@ def _chosen(ids: Ids, site: str | None, digest: bytes, seen: Mapping[str, Sequen
     for source_id in (ids.shared, ids.own):
         if source_id and _own(seen, source_id):
             return source_id
-    # Older versions of dedup used the claimed id. Keep that id if its article surely came from this entry.
+    # Older versions of dedup stored articles under the claimed id. Keep the claimed id if the article stored
+    # under it surely came from this entry.
     if (old := _own(seen, ids.claimed)) and (old.brought or ids.within_site or old.digest == digest):
         return ids.claimed
     if ids.shared and (ids.shared not in seen or _family(seen, ids.shared, site)):

@@ -133,7 +133,8 @@ class Client:
                 answer = self.get(robots, typed, max_bytes=MAX_ROBOTS_BYTES)
                 rules = _text(answer.body or b"", "utf-8")
             except FetchError as error:
-                # A temporary failure may hide a rule, so raise. A host without robots.txt allows all pages.
+                # After a temporary failure the rules are unknown, so raise. After a lasting failure, for
+                # example because robots.txt is missing, all pages are allowed.
                 if error.passes:
                     raise
                 rules = ""
@@ -227,7 +228,7 @@ def _answer(url: str, response: Any, max_bytes: int) -> Fetched | str:
         body += chunk
         if len(body) > max_bytes:
             raise FetchError(f"{url}: longer than {max_bytes:,} bytes", 413)
-    # A sitemap may be a gzip file without Content-Encoding. The unpacked file has the same limit.
+    # A sitemap may be a gzip file without Content-Encoding. `max_bytes` also limits the unpacked file.
     if body.startswith(GZIP):
         member = zlib.decompressobj(wbits=31)
         body = bytearray(member.decompress(bytes(body), max_bytes))

@@ -21,14 +21,17 @@ _DIGEST_BYTES = 16
 class Ids:
     """The possible ids of an entry."""
 
-    shared: str | None  # the same in all feeds of the site; None if the entry links to another site
+    shared: str | None  # an id that all feeds of the site share; None if the entry links to another site
     own: str  # an id that only this feed can have
     claimed: str  # the id in the entry, which older versions of dedup used
     within_site: bool  # the claimed id belongs to the site of the feed
 
 
 def ids_of(feed: str, claimed: str, link: str | None) -> Ids:
-    """Return the possible ids of an entry. `feed`: the operator's address. `claimed`: the guid or link."""
+    """Return the possible ids of an entry.
+
+    `feed`: the address that the operator gave. `claimed`: the guid or link of the entry.
+    """
     site = site_of(feed)
     within_site = site is not None and _claimed_site(claimed) == site
     shared = None
@@ -77,7 +80,7 @@ def _domain(host: str) -> str | None:
     if "." not in host:
         return None
     found = get_fld(f"http://{host}/", fail_silently=True, search_private=True)
-    return found or ".".join(host.split(".")[-2:])  # the last two labels if the list lacks the suffix
+    return found or ".".join(host.split(".")[-2:])  # the last two labels if `tld` does not know the suffix
 
 
 def _usable(made: str) -> bool:

@@ -48,7 +48,8 @@ def entries(document: FeedDocument, publication: str | None, *, fetched: bool) -
     dates = Dates()
     dates.scan(found for found, _, _ in listed)
     made: dict[str, Entry] = {}
-    # Read backwards, so that of several entries with an id the first is kept, which mostly is the newest.
+    # If several entries have the same id, the first of them is usually the newest. Read backwards, so that
+    # the first entry replaces the others in `made`.
     for found, full, changed in reversed(listed):
         found.pop("changed", None)
         dates.convert(found)

@@ -104,7 +104,7 @@ def opened(url: str, typed: str | None, line: RequestLine) -> Any:
 
 
 def _check(url: str, parts: SplitResult, *, proxied: bool) -> None:
-    """Raise FetchError if a host is not public, or if its address is unknown and a proxy is used."""
+    """Raise FetchError if a host is not public. `proxied`: also raise if the host's address is not found."""
     try:
         found = socket.getaddrinfo(parts.hostname, parts.port or parts.scheme, type=socket.SOCK_STREAM)
     except (OSError, ValueError) as error:

@@ -131,7 +131,7 @@ def watch(
 class _Feed:
     address: str
     publication: str | None = None
-    given: str = ""  # the operator's address of this feed, or of the sitemap index that lists it
+    given: str = ""  # the address that the operator gave: of this feed, or of the index that lists it
 
 
 def _named(given: str) -> _Feed:
@@ -202,7 +202,10 @@ class _Watcher:
         return found
 
     def _finished(self, future: Future[None]) -> float | None:
-        """Raise the error of a host's polls. For a database outage, return the time to poll again."""
+        """Raise the error of a host's polls; return None if the polls succeeded or were stopped.
+
+        If the database is down, return the time of the next attempt; with `once`, raise.
+        """
         try:
             future.result()
         except StoppedError:
@@ -234,7 +237,8 @@ class _Watcher:
             with self._database.transaction() as cursor:
                 state = store.feed(cursor, feed.address)
         except InputError as error:
-            # The address is too long to be stored, so the problem is reported under the operator's address.
+            # The address, often from a sitemap index, is too long to be stored. So the problem is reported
+            # under the address that the operator gave.
             log.warning("%s", error, extra={"event": "failed", "feed": feed.given})
             with self._lock:
                 self.report.failed += 1
@@ -273,7 +277,7 @@ class _Watcher:
             self.report.problems[feed.address] = problem
         words = printable(problem if feed.address in problem else f"{feed.address}: {problem}")
         extra: dict[str, Any] = {"event": "failed", "feed": feed.address}
-        # With `once`, the caller decides about the next poll, such as cron.
+        # With `once`, the caller (such as cron) decides when the feed is polled again.
         if not self._once:
             words += f"; polled again in {seconds:.0f} s"
             extra["seconds"] = round(seconds, 3)

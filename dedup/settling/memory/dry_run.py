@@ -168,7 +168,7 @@ def _read_again(
 
 
 def _failed(marks: StoredMarks) -> StoredMarks:
-    """Return the marks that these articles have if they fail."""
+    """Return marks with the status failed for the articles of `marks`."""
     size = len(marks)
     return StoredMarks(
         marks.id,

@@ -231,7 +231,7 @@ class _Reader:
                 yield self._keep_buckets((page.buckets, np.repeat(places, page.bucket_counts)))
         while self._buckets:
             yield self._keep_buckets(self._buckets.pop())
-        # Keep the buckets of wanted articles only once: the next slice reads the same buckets again.
+        # Each slice reads all buckets. Keep the buckets of wanted articles only from the first slice.
         self.wanted[:] = False
 
     def _keep_buckets(self, entries: Entries) -> Entries:
@@ -290,8 +290,11 @@ def in_slices(count: int, read: Callable[[], Iterator[Entries]]) -> Entries:
 def count(
     entries: Entries, ids: Bigints, places: Places, buckets: npt.NDArray[np.int64]
 ) -> list[SentenceCount]:
-    """Return the counts that decide whether sentences are common. `entries`: sentences with their articles,
-    sorted by sentence. `places`: these articles, ascending. `buckets`: bucket keys of each, in a row."""
+    """Return the counts that decide whether sentences are common.
+
+    `entries`: sentence hashes and places of articles, sorted by sentence. `places`: the places of all these
+    articles, ascending. `buckets`: for each of `places`, a row with the bucket keys of the article.
+    """
     sentences, carriers = entries
     first, sizes = runs(sentences)
     group = np.repeat(np.arange(len(sizes)), sizes)

@@ -169,8 +169,8 @@ class Plan:
         settling.write_flags(cursor, ids[go[flags & canonical]], ids[go[flags & ~canonical]])
         settling.write_pairs(cursor, PairRows.of(ids, pairs[new], self.decisions.best_match[new]))
         closed = chunk.closed[free(chunk.closed)]
-        # If the best match is a later article, its pair is written with the chunk of that article; until then
-        # the mark stays stale.
+        # If the best match of an article is in a later chunk, the later chunk writes the pair of the two.
+        # Until then the mark of the article stays stale.
         written, is_open = go[self.writes[go]], self._settles[go[self.writes[go]]] > chunk.number
         for some, stale in ((written[~is_open], False), (written[is_open], True)):
             differs = self._differs[some]
@@ -182,7 +182,10 @@ class Plan:
 
 
 def _divide(component: Places, weight: Bigints) -> tuple[Bigints, Flags]:
-    """Return the chunk number of each article, and whether its component is divided among several chunks."""
+    """Return the chunk number of each article, and whether its component is divided among several chunks.
+
+    `component`: number of the component (set of related articles) of each article. `weight`: rows to write.
+    """
     order = np.argsort(component, kind="stable")
     heavy = (np.bincount(component, weight, len(weight)) > CHUNK_ROWS)[component]
     before = np.cumsum(weight[order]) - weight[order]
@@ -217,8 +220,8 @@ def _compare_pairs(snapshot: Snapshot, decisions: Decisions) -> tuple[Bigints, F
     stored, found = snapshot.pairs, decisions.pairs
     later, earlier = snapshot.find_places(stored.article_id), snapshot.find_places(stored.other_id)
     old = np.stack([later, earlier], axis=1).astype(np.int64)
-    # Compare pairs as integers. A stored pair with place -1 (no fingerprint) becomes negative, and so equals
-    # no new pair.
+    # Compare pairs as integers. If a place is -1 (article without a fingerprint), the integer is negative, so
+    # the stored pair equals no new pair.
     before, now = code(later, earlier), found.codes()
     order = np.argsort(before)
     at = np.minimum(np.searchsorted(before[order], now), max(len(before) - 1, 0))
