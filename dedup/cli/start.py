@@ -20,7 +20,7 @@ EXTRA_COMMANDS = [
 def main() -> None:
     """Run the command line and end the process with its exit code."""
     if sys.argv[1:] in (["-h"], ["--help"]) and _is_listed():
-        # If the output fails, it fails again below, and the message says why.
+        # If writing fails, `commands.main` below writes the help again, and reports why that fails.
         with suppress(OSError):
             sys.stdout.write(LISTING.read_text("utf-8"))
             sys.stdout.flush()
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def _is_listed() -> bool:
-    """Return whether `LISTING` fits the terminal, and names the commands of all plug-ins and no others."""
+    """Return whether `LISTING` fits the terminal, and lists exactly the commands of installed plug-ins."""
     from dedup.base import plugins
 
     points = plugins.declared("commands")

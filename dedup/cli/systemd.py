@@ -22,14 +22,14 @@ from dedup.cli.signals import StopFlag
 STATUS_SECONDS = 1.0  # Minimum time between two messages about the status; a busy worker changes it often
 STATUS_CHARACTERS = 400  # Maximum length of a status, which `systemctl status` shows in one line
 SEND_SECONDS = 1.0  # Maximum wait for a queue of systemd that is full
-# Tell systemd that the command is ready when the loop asks for the second time whether to stop. The first
-# question comes before the loop opens the database. At the second, the database is open, or the loop waits
-# for it; after a refused login the loop does not ask again.
+# Turn of the loop in which systemd is told that the command is ready. A turn begins when the loop asks its
+# stop flag. The first turn opens the database. In the second turn the database is open, or the loop waits for
+# the database. After a refused login there is no second turn.
 READY_TURN = 2
 
 
 class Notifier(StopFlag, SilentProgress):
-    """Stop flag that tells systemd that the loop runs, and receives the progress of the work.
+    """The stop flag and the `Progress` of a loop in one object, which tells systemd that the loop runs.
 
     `asked`: the flag that signals set. Without `NOTIFY_SOCKET` nothing is sent.
     """
@@ -104,7 +104,7 @@ class Notifier(StopFlag, SilentProgress):
 
     def _send(self, *lines: str) -> None:
         assert self._socket
-        # Work goes on without systemd; if a watchdog waits for an answer, systemd ends this process.
+        # Work goes on if a message fails. If a watchdog gets no answer, systemd ends this process.
         with suppress(OSError):
             self._socket.sendto("\n".join(lines).encode(), self._address)
 

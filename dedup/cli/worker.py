@@ -63,7 +63,8 @@ def worker(
         try:
             dedup.worker.work(stop=notifier.is_set, poll=poll, workers=workers, progress=notifier)
         except KeyboardInterrupt:
-            # After a second signal, exit with the code of that signal; after the time limit, exit with 0.
+            # `late`: the command took too long to stop, and was ended; exit with 0. Otherwise a second signal
+            # ended the command; exit with the code of that signal.
             if not leave.late:
                 raise
             log.warning("stopped in the middle of a statement, which is undone; nothing is lost")

@@ -1,8 +1,9 @@
 """Send and receive bigint[] and double precision[] as numpy arrays."""
 
 # psycopg converts lists element by element in Python. A settle transaction sends and receives several
-# hundred thousand hashes; numpy arrays are converted 50 times faster. Every connection needs this module, but
-# most questions have no arrays. So only functions import NumPy: the import takes longer than such a question.
+# hundred thousand hashes; numpy arrays are converted 50 times faster. Every connection imports this module,
+# but most statements have no arrays. So NumPy is imported inside functions: the import takes longer than a
+# statement without arrays.
 
 from __future__ import annotations
 

@@ -52,9 +52,9 @@ KEEPALIVE = {
 # After this time a second connection asks the server whether it still works on the statement. TCP cannot
 # tell: a proxy or a firewall may accept every byte and forward none. Few statements take so long.
 ASK_SECONDS = 3.0
-ASK_AGAIN_SECONDS = 30.0  # Time between two such questions; each costs the server 5 ms
-DOUBT_SECONDS = 2.0  # Time from the answer no to a second question: the result may still be on its way
-ASKING_SECONDS = 5.0  # Maximum time to connect, and to get the answer; no answer counts as no
+ASK_AGAIN_SECONDS = 30.0  # Time from the answer yes to the next question; a question costs the server 5 ms
+DOUBT_SECONDS = 2.0  # Time from a first answer no to the next question; the result may arrive meanwhile
+ASKING_SECONDS = 5.0  # Maximum time to open the second connection, and to get an answer; then assume no
 CANCEL_SECONDS = 2.0  # Maximum time to cancel a statement on Ctrl-C, or when a worker stops (within 10 s)
 
 # Target time of a settling transaction, for which scrapers may have to wait; batch sizes adapt to this time.
@@ -94,7 +94,7 @@ class Connection(psycopg.Connection[Any]):
     seconds: float | None = None  # the session's timeout of locks and statements; None: as in `Timeouts`
     address: str | None = None  # address of the server, for a second connection; None: never open one
     used_at: float = 0.0  # monotonic time when the connection returned to the pool
-    schema: str = DEFAULT  # schema of the corpus, written `dedup.` in statements
+    schema: str = DEFAULT  # schema of the corpus; its name replaces `dedup` in statements
 
     def wait(self, gen: PQGen[_Value], interval: float = 0.1, timeout: float | None = None) -> _Value:
         """Wait as psycopg does, but no longer than `patience`."""
@@ -132,8 +132,11 @@ class Connection(psycopg.Connection[Any]):
             return value
 
     def _ask(self, statement: str) -> bool:
-        """Run a query about this connection's server process over a second connection; return the answer.
-        Return True if the server refuses the second connection."""
+        """Ask about the server process of this connection, over a second connection; return the answer.
+
+        `statement`: name of the query. A server that refuses the second connection can be reached, so the
+        answer is then True. Without an answer in time it is False.
+        """
         assert self.address
         given = parameters(Timeouts(connect=ASKING_SECONDS), self.address)
         try:
@@ -192,7 +195,7 @@ class Connection(psycopg.Connection[Any]):
         # A pooler tells its clients an invented process id, which differs from the id that the server gives.
         connection.pooled = row is None or row[0] != connection.info.backend_pid
         if connection.pooled:
-            connection.prepare_threshold = None  # the next server connection lacks prepared statements
+            connection.prepare_threshold = None  # the next connection of the pooler lacks prepared statements
         else:
             connection.execute(set_values(limits(timeouts, None), local=False))
         connection.address = url
@@ -200,7 +203,7 @@ class Connection(psycopg.Connection[Any]):
 
 
 def has_input(connection: psycopg.Connection[Any]) -> bool:
-    """Return whether the server has sent bytes that wait to be read, such as the end of the session."""
+    """Return whether bytes from the server wait to be read, or the server has closed the connection."""
     waiting = select.poll()
     waiting.register(connection.fileno(), select.POLLIN)
     return bool(waiting.poll(0))
@@ -264,7 +267,7 @@ class Session:
         connection = self.connection
         patience = connection.patience
         working = (self.timeouts.statement if seconds is None else seconds) + GRACE_SECONDS
-        connection.patience = min(patience, working)  # BEGIN needs no more patience
+        connection.patience = min(patience, working)  # BEGIN is quick, so the shorter limit is enough
         try:
             self._set_timeouts(seconds)
             with connection.transaction(), connection.cursor(binary=True) as cursor:
@@ -279,7 +282,8 @@ class Session:
                     cursor.execute(set_values(patient, local=True))
                 if settling:
                     started = time.monotonic()
-                    # With `seconds`, one article is settled: plan only once, since planning takes longest.
+                    # With `seconds`, the transaction settles one article. Planning takes longer than running
+                    # the statements, so each statement is planned only once per session.
                     hold_settle_lock(cursor, planned_once=seconds is not None)
                     waited = time.monotonic() - started
                     if seconds is not None and waited > NEGLIGIBLE_SECONDS:

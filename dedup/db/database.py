@@ -135,7 +135,7 @@ def location(url: str, schema: str = DEFAULT) -> str:
 
 
 def _place(parts: Mapping[str, Any]) -> str:
-    """Return host and database of the parts of an address, in words."""
+    """Return words that name the database and the host of an address. `parts`: the parts of the address."""
     host = str(parts.get("host") or parts.get("hostaddr") or "localhost")
     name = str(parts.get("dbname") or parts.get("user") or "postgres")
     if "service" in parts and not {"host", "hostaddr", "dbname"} & parts.keys():
@@ -151,7 +151,10 @@ def _place(parts: Mapping[str, Any]) -> str:
 
 
 def role(url: str) -> tuple[str, str | None]:
-    """Return the role of an address, for messages, and the role's source if the address names no role."""
+    """Return the name of a connection's role, for messages, and the source of the name, such as "PGUSER".
+
+    The source is None if the address `url`, or its service, names the role.
+    """
     parts = conninfo_to_dict(conninfo(url))
     if "user" not in parts and ("service" in parts or "PGSERVICE" in os.environ):
         return "the role of the service", None

@@ -48,7 +48,8 @@ def load(data: Buffer) -> npt.NDArray[Any]:
 def read_arrays(data: bytes, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Decode bigint arrays. `data`: results of `array_send`, joined. `counts`: number of elements of each."""
     words = np.frombuffer(data, _HEADER)
-    # An empty array has 3 words of 32 bits; any other array 5, and 3 per element: 1 for size, 2 for value.
+    # Sizes in words of 32 bits. An empty array has 3 words. Any other array has 5 words, and 3 words for each
+    # element: 1 for its size and 2 for its value.
     sizes = np.where(counts > 0, 5 + 3 * counts, 3)
     starts = np.cumsum(sizes) - sizes
     places = np.repeat(starts, counts) + 6 + 3 * ranges(0, counts)

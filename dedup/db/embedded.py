@@ -279,8 +279,8 @@ def _bring_up(data: Path, port: int = PORT) -> _Postmaster:
         if server and server.alive():
             time.sleep(POLL_SECONDS)
             continue
-        # Postgres does not remove a lock file that is empty, or whose pid is a zombie's or was reused. If a
-        # server is alive after all, a second server does not start: it finds the first one's shared memory.
+        # Postgres keeps a lock file that is empty, or that names a zombie or a process of another program. If
+        # a server is alive in spite of the checks above, its shared memory keeps a second one from starting.
         for stale in ("postmaster.pid", f".s.PGSQL.{port}.lock"):
             (data / stale).unlink(missing_ok=True)
         # Clients need a short path of printable UTF-8 without commas: a comma separates hosts for libpq.
@@ -288,7 +288,8 @@ def _bring_up(data: Path, port: int = PORT) -> _Postmaster:
         socket_dir = Path() if nameable else Path(tempfile.mkdtemp(prefix="dedup-"))
         if not nameable and (user := postgres.server_user(data)):
             os.chown(socket_dir, *user)
-        # Relative paths, because pg_ctl passes them to a shell in double quotes, which would expand a $.
+        # pg_ctl writes paths in double quotes into a shell command. The shell would expand a $ in an absolute
+        # path, so paths are relative.
         options = f"-c listen_addresses= -p {port} -k {shlex.quote(str(socket_dir))}"
         how = ("-w", "-t", str(left), "-l", "server.log", "-o", options)
         seen = len(_read(data / "server.log"))

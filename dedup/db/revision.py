@@ -29,8 +29,9 @@ BEFORE_RELEASE = frozenset(f"{number:04}" for number in range(1, 17))
 
 _LINK = re.compile(r'^(down_)?revision = (?:"(\w+)"|None)$', re.MULTILINE)
 
-# Columns that the table of articles had before the first release. Rows that were saved from such a schema
-# have them, so the table needs them while the rows are loaded (`refuse_unknown`).
+# Columns that the table of articles had before the first release. Rows saved from such an old schema have
+# these columns. So the commands of `refuse_unknown` add the columns before the rows are loaded, and drop the
+# columns afterwards.
 _ONCE_OF_ARTICLES = (
     *("status", "stale", "takes_part", "duplicate_of", "score"),
     *("reason", "limit_fired", "marked_at", "archived"),

@@ -148,7 +148,7 @@ def granted(cursor: Cursor) -> dict[str, list[str]]:
 
 
 def _kinds(settles: bool, stores: bool, reads: bool, sees_texts: bool, sees: bool) -> list[Role]:
-    """Return the kinds of a role, by its rights, without kinds that are part of another returned kind."""
+    """Return the kinds of a role with these rights. Leave out a kind that another returned kind includes."""
     has: dict[Role, bool] = {
         "worker": settles,
         "reader": reads and not settles,
@@ -183,7 +183,8 @@ def statements(
         for role in ROLES:
             for name in given.get(role, ()):
                 found += _grant(cursor, role, sql.Identifier(name))
-        # A backfill counts sentences in temporary tables, which by default every role may make.
+        # A worker's backfill counts sentences in temporary tables. By default every role may make these;
+        # grant the right only if it was taken away.
         for name in given.get("worker", ()):
             database, may = one_row(cursor, _sql("may_make_temporary"), {"name": name})
             if not may:

@@ -36,7 +36,8 @@ _sql = Statements("db/server_upgrade")
 PORT = embedded.PORT + 1
 UPGRADE_SECONDS = 86_400.0  # Maximum time for pg_upgrade or pg_checksums, which write all data
 
-# Rows are compared as text, so settings that change how values are written must be equal on both sides.
+# Rows of the old and the new data are compared as text. So the settings that decide
+# how values are written must be the same on both servers.
 _PLAIN = (
     "-c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres -c bytea_output=hex -c extra_float_digits=1"
     " -c lc_monetary=C -c search_path=pg_catalog -c default_transaction_read_only=on"
@@ -45,7 +46,7 @@ _PLAIN = (
 
 @dataclass(frozen=True, slots=True)
 class ServerUpgrade(Answer):
-    """Versions before and after an upgrade of the embedded server's data, and counts of the compared copy.
+    """Versions of the embedded server's data before and after an upgrade, and numbers of copied objects.
 
     Attributes:
         before: the version of the data, such as 16; None without data.

@@ -101,7 +101,7 @@ def make(schema: str) -> MetaData:
 
 
 def _read(lines: list[str], schema: str) -> Iterator[SchemaItem]:
-    """Yield the columns and foreign keys that the lines below the name of a table describe."""
+    """Yield the columns and foreign keys of a table. `lines`: lines of `tables.txt` below its name."""
     for line in lines:
         if link := _LINK.fullmatch(line):
             others = [f"{schema}.{link[2]}.{name}" for name in link[3].split(", ")]

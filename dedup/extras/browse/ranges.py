@@ -155,7 +155,7 @@ def heading_of(first: date | None, last: date | None) -> str:
 
 
 def day_values(day: Day, what: Asked | None = None) -> dict[str, Any]:
-    """Return the template values of a range of days. With `what`, each period links to its own page."""
+    """Return the template values of a range of days. `what`: filters for links to periods; None: no links."""
     hours = [Bar(f"{hour:02}", count) for hour, count in enumerate(day.hours)]
     rows = [(f"{bar.label}:00", f"{bar.value:,}") for bar in hours]
     pictures = {

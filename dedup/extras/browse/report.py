@@ -68,9 +68,9 @@ def _story(dd: Deduplicator, found: StoryPage, number: int, *, versions: int) ->
 
 
 def _page(**values: Any) -> str:
-    # The policy allows only the style of this page, by hash. The hash covers the newlines around the style.
     templates = environment("dedup.extras.browse")
     style = templates.get_template("style.css.j2").render()
+    # The Content-Security-Policy allows only the style with this hash, which covers the newlines around it.
     digest = base64.b64encode(sha256(f"\n{style}\n".encode()).digest()).decode()
     given = {"day": None, "stories": [], "page": None, "whole_story": False, "spread_outlets": 0, **values}
     return templates.get_template("report.html.j2").render(

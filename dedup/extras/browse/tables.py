@@ -96,7 +96,7 @@ def tables(ask: Query, **given: Mapping[str, str] | tuple[Mapping[str, str], Row
 
 
 def paged(ask: Query, name: str, told: Mapping[str, str], rows: str | None = None) -> PageTable:
-    """Return a table that is read in several queries. `rows`: attribute with the rows; default: `name`."""
+    """Return a table that several queries read. `rows`: attribute with an answer's rows; None: `name`."""
     return PageTable(name, told, ask, attrgetter(rows or name), goes_on=True)
 
 

@@ -88,7 +88,7 @@ def _found(dd: Deduplicator, given: Fields, name: str, ask: Callable[[str], Any]
     values: dict[str, Any] = {"article": _line_of(dd, given), "found": None, "sources": None, "refused": ""}
     try:
         values[name] = ask(given["id"])
-    except InputError as error:  # without the index of words
+    except InputError as error:  # the corpus has no index of words
         values["refused"] = sentence_of(str(error))
     return View("coverage.html.j2", {**values, "title": "Also told by" if name == "found" else "Sources"})
 
@@ -143,7 +143,7 @@ def headline(found: Compared) -> str:
         return BY_RULE[related.rule.value]
     if related.relation.value == "similar":
         return f"Similar texts{in_common}"
-    # A correction in each sentence leaves few equal sentences, yet the shingles can show a duplicate.
+    # If duplicates differ in most sentences, by a correction in each, the number of these would mislead.
     if why.differing and len(why.differing) < len(why.shared):
         return f"The same text except for {_sentences(len(why.differing))}"
     return "Nearly the same text"
@@ -237,7 +237,7 @@ def new(dd: Deduplicator, given: Fields) -> View:
         raise InputError("there is no text: paste one")
     verdict = dd.lookup(Article("pasted text", text, title=title or None, scope=scope or None))
     answer = ANSWERS.get(verdict.status, f"The text cannot be compared: {verdict.reason}")
-    headings: dict[str, str] = {}  # source_id -> heading, of matches that are still stored
+    headings: dict[str, str] = {}  # source_id -> heading, for matching articles that still exist
     for match in verdict.matches:
         page = dd.browsing.search(source_id=match.id)
         if page.found:

@@ -1,8 +1,9 @@
-"""Recognise visitors by a cookie, given after the token if one is needed; check which site sent a form.
+"""Recognise visitors by a cookie, and check which site sent a form.
 
-The cookie has a random name for the visitor, signed with a key of this process. Each form contains a second
-signature of the cookie. SameSite, `Origin` and that signature prevent a page of another site from sending a
-valid form through the visitor's browser. CSP and missing CORS headers prevent that page from reading a form.
+If the server has a token, only visitors who entered the token get a cookie. The cookie has a random name for
+the visitor, signed with a key of this process. Each form contains a second signature of the cookie.
+SameSite, `Origin` and that signature prevent a page of another site from sending a valid form through the
+visitor's browser. CSP and missing CORS headers prevent that page from reading a form.
 """
 
 from __future__ import annotations

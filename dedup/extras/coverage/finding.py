@@ -34,10 +34,12 @@ _sql = Statements("extras/coverage/finding")
 # Maximum number of words by which candidates are found. 40 words found 98.5 % of originals, 64 words 98.9 %,
 # and more words did not find more.
 MOST_WORDS = 64
-# Maximum number of entries that the index should return for these words; each takes some 2 µs.
+# Maximum number of index entries expected for all words by which candidates are found; reading an entry takes
+# some 2 µs.
 POSTINGS = 20_000
-EACH = 5_000  # Maximum number of entries read per word: a count that is out of date may be too low
-# Maximum number of candidates read and scored. 99.2 % of originals were among the first 40 by shared words.
+EACH = 5_000  # Maximum number of index entries read per word, in case the stored count of the word is too low
+# Maximum number of candidates read and scored. When candidates were sorted by the weights of shared words,
+# 99.2 % of originals were among the first 40.
 CANDIDATES = 60
 STORY = 1_000  # Maximum number of copies of a story that are considered
 READ_SECONDS = 10.0  # Time limit per statement
@@ -120,7 +122,10 @@ def around(moment: datetime | None, days: int) -> TimeWindow | None:
 def find(
     cursor: Cursor, asked: AskedText, *, without: Collection[int] = (), window: TimeWindow | None = None
 ) -> tuple[list[FoundArticle], Rarity]:
-    """Return the candidates, best first, and the rarity of their words. `without`: ids to leave out."""
+    """Return the candidates, best first, and the rarity of the words of `asked` and of the candidates.
+
+    `without`: ids of articles to leave out.
+    """
     counts = word_counts.load_counts(cursor, asked.words.keys())
     rarity = Rarity(counts, asked.words)
     wanted = weigh(asked.words, rarity)
@@ -143,7 +148,7 @@ def find(
 
 
 def score(cursor: Cursor, asked: AskedText, ids: Sequence[int]) -> tuple[list[FoundArticle], Rarity]:
-    """Return the articles `ids` with their scores, best first, and the rarity of their words."""
+    """Return the articles `ids`, best first, and the rarity of the words of these articles and of `asked`."""
     values = {"ids": bigints(ids), "characters": TEXT_CHARACTERS}
     rows = cursor.execute(_sql("texts"), values).fetchall()
     read = [extract_text(text or "", html)[:TEXT_CHARACTERS] for *_, html, text in rows]
@@ -161,7 +166,7 @@ def score(cursor: Cursor, asked: AskedText, ids: Sequence[int]) -> tuple[list[Fo
 
 
 def best_first(found: FoundArticle) -> tuple[float, bool, datetime, str]:
-    """Return a key that sorts the best article first; of equals the earliest, undated ones last."""
+    """Return a sort key: the highest score first. Equal scores are sorted by time, undated articles last."""
     at = found.known_at
     return -found.score, at is None, at or datetime.max, found.source_id
 
@@ -188,9 +193,10 @@ def cosine(a: Vector, b: Vector) -> float:
 
 
 def choose(wanted: Vector, counts: WordCounts, articles: float) -> list[str]:
-    """Return the words that weigh most, so that the index is expected to return at most `POSTINGS` entries.
+    """Return the words with the largest weights, at most `MOST_WORDS`.
 
-    `articles`: number of articles among which words are looked up.
+    Skip a word if the index would probably return more than `POSTINGS` entries for the chosen words and this
+    word. `articles`: number of articles among which words are looked up.
     """
     chosen: list[str] = []
     expected = 0.0

@@ -122,7 +122,7 @@ def propose(names: Sequence[OutletName]) -> list[Proposed]:
         bare for bare, key in {(plain[name], key) for name, key in keys.items()} if bare != key
     )
     for one in sorted(names, key=lambda one: (-one.articles, len(one.name), one.name)):
-        # Of "Times (London)" and "Times (Perth)" neither is the Times for certain; a single one is.
+        # "Times (London)" is taken for "Times", unless there are other names such as "Times (Perth)".
         bare = plain[one.name]
         if key := bare if bracketed[bare] == 1 else keys[one.name]:
             groups[key].append(one.name)

@@ -20,7 +20,7 @@ LABEL_CHARACTERS = 120  # Maximum length of a name
 NAME_WORDS = 5  # Maximum number of words of a name
 QUOTE_CHARACTERS = 300  # Maximum length of a quote that is looked for
 MIN_QUOTE_WORDS = 4  # Shorter quotes are mostly titles and single terms
-MIN_RARITY = 3.0  # about ln 20: fewer than one article in twenty must have the name or number
+MIN_RARITY = 3.0  # about ln 20: names and numbers are listed only if fewer than 1 in 20 articles have them
 
 _NAME_WORD = r"[^\W\d_](?:[\w’'&-]{0,60}\w)?"
 _NAME = re.compile(rf"{_NAME_WORD}(?:[ \u00a0](?:& )?{_NAME_WORD}){{0,9}}")
@@ -69,7 +69,7 @@ def _names(text: str) -> dict[str, str]:
         for word in [*run[0].split(), ""]:
             if word[:1].isupper() or (word == "&" and words):
                 words.append(word)
-                # Keep all parts of a run, because texts may name the same person with different titles.
+                # Keep all parts of a run of words: another text may name the same person with another title.
                 for first in range(max(0, len(words) - NAME_WORDS), len(words)):
                     name = " ".join(words[first:])
                     if "&" not in (words[first], word) and len(name) <= LABEL_CHARACTERS:

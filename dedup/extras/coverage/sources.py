@@ -60,7 +60,7 @@ def asked_for(cursor: Cursor, source_id: str | None, text: str | None) -> AskedT
 
 
 def _came_later(at: datetime | None, asked: AskedText) -> bool:
-    """Return whether a text is known to have come later than the asked one, which cannot be made of it."""
+    """Return whether a text is known to be later than the asked text, and so cannot be its source."""
     delay = delay_between(at, asked.known_at)
     return delay is not None and delay > timedelta()
 

@@ -62,7 +62,7 @@ def _pieces(batch: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
 
 
 def _with_plain_words(column: pa.Array) -> pa.Array:
-    # Polars makes dictionaries of string views, whose values pyarrow cannot take.
+    # Polars stores the values of a dictionary as string views, which pyarrow cannot decode.
     if not pa.types.is_dictionary(column.type):
         return column
     plain = column.dictionary.cast(_without_views(column.dictionary.type))
@@ -70,7 +70,8 @@ def _with_plain_words(column: pa.Array) -> pa.Array:
 
 
 def _own(column: pa.Array) -> pa.Array:
-    # The size of a slice includes the whole dictionary, and all texts that views point into.
+    # Copy the texts of these rows. Otherwise the measured size would include the whole dictionary, or all
+    # texts to which string views point.
     if pa.types.is_dictionary(column.type):
         return column.dictionary_decode()
     plain = _without_views(column.type)

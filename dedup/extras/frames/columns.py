@@ -178,7 +178,7 @@ def page(
     parts = {"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": str(rows)}
     parts["representative"] = representing("c.id", representative)
     if representative == "first":
-        parts["shown"] = "(SELECT c.*)"  # the original itself: no look-up is needed
+        parts["shown"] = "(SELECT c.*)"  # the story's original, whose row has been read already
     parts |= {"in_scope": ""} if scope is None else {"article": _SCOPED.get(name, "d.id")}
     source = _sql(name, **parts, **_unasked(name, since)).decode()
     # pyarrow cannot read lists from CSV, so lists are sent as JSON.

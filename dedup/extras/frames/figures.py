@@ -224,7 +224,7 @@ def _bars(unit: str) -> Draw:
 
 
 def _pandas(of: str, table: Table, *columns: str) -> DataFrame:
-    """Return columns of a table as a DataFrame. `of`: the function of `frames` that makes such a table."""
+    """Return columns of a table as a DataFrame. `of`: the function of `frames` that made the table."""
     given: Any = table
     arrow = isinstance(given, pa.Table)
     if not isinstance(given, (pa.Table, _import_pandas().DataFrame)):

@@ -90,13 +90,15 @@ class Design:
         finite: bool = True,
         count: int = REPLICATES,
     ) -> Weights:
-        """Return the weights of n judged pairs and of their n twins in each resample; shape (count, 2 n).
+        """Return weights in each resample: of n judged pairs, then of the same pairs with opposite labels.
 
-        A twin is a judged pair with the opposite label. With `doubt`, twins get some weight in strata whose
-        labels are all equal; other twins have weight 0. The method is the rescaling bootstrap with finite
-        population correction (Rao and Wu 1988; Chipperfield and Preston 2007). A resample has one pair fewer
-        of a stratum than were judged. `finite`: True estimates the existing pairs, so that a fully judged
-        stratum does not vary; False estimates future pairs.
+        The shape is (count, 2 n). The pairs with opposite labels are called twins. With `doubt`, twins get
+        some weight in strata whose labels are all equal; other twins have weight 0.
+
+        The method is the rescaling bootstrap with finite population correction (Rao and Wu 1988; Chipperfield
+        and Preston 2007). A resample has one pair fewer of a stratum than were judged. `finite`: True
+        estimates the existing pairs, so that a fully judged stratum does not vary; False estimates future
+        pairs.
         """
         random = np.random.default_rng(seed)
         half = len(self.stratum)
@@ -117,7 +119,10 @@ class Design:
 
 
 def with_twins(found: Flags, duplicate: Flags) -> tuple[Flags, Flags]:
-    """Append flags for the twins of `Design.replicates`: `found` is the same, `duplicate` the opposite."""
+    """Append the flags of twins, the judged pairs with opposite labels (see `Design.replicates`).
+
+    A twin has the same value of `found` as its pair, and the opposite value of `duplicate`.
+    """
     return np.concatenate([found, found], axis=-1), np.concatenate([duplicate, ~duplicate])
 
 
@@ -145,8 +150,8 @@ def quality(
 ) -> Quality:
     """Estimate precision, recall and F1 from judgements: `found` by the method, `duplicate` by people."""
     point = design.weights()[np.newaxis]
-    # Three intervals: for the sample alone; with doubt about strata whose labels are all equal; and with
-    # doubt about strata in which `found` is the same for all pairs.
+    # Compute three intervals: from the sample alone; with twins in strata where `duplicate` is equal for all
+    # pairs; and with twins in strata where `found` is equal for all pairs.
     other_labels = with_twins(found, duplicate)
     other_findings = with_twins(duplicate, found)[::-1]
     drawn = (
@@ -164,7 +169,7 @@ def quality(
 
 
 def _widest(intervals: Sequence[Estimate]) -> Estimate:
-    # Doubt may move an interval up or down, so return from the lowest end of all to the highest end.
+    # Any of the intervals may have the lowest or the highest end. Return an interval that covers them all.
     lows = [found.low for found in intervals if found.low is not None]
     highs = [found.high for found in intervals if found.high is not None]
     return Estimate(intervals[0].value, min(lows, default=None), max(highs, default=None))

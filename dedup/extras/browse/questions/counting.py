@@ -26,7 +26,8 @@ COUNTED = 100_000  # Maximum number of articles counted (takes 0.5 s); a large n
 
 Grouping = Literal["day", "week", "month", "year"]  # Weeks begin on Mondays
 
-# Maximum number of periods, by default and for a requested grouping. Longer ranges get a larger grouping.
+# Maximum number of periods on a page: PERIODS by default, PERIODS_ASKED if a grouping was requested. A range
+# with more periods is grouped by longer periods, such as weeks in place of days.
 PERIODS, PERIODS_ASKED = 100, 370
 
 _Count = TypeVar("_Count", int, "Marks")
@@ -46,7 +47,7 @@ class Marks(Answer):
     pending: int = 0
     failed: int = 0
     stale: int = 0  # articles to settle again; they are also counted as unique, similar, duplicate or shared
-    shared: int = 0  # articles that may have been the first of several in their story: times do not tell
+    shared: int = 0  # articles of which times do not tell whether they were the first of their story
 
     def __add__(self, other: Marks) -> Marks:
         return Marks(*map(add, astuple(self), astuple(other)))
@@ -101,11 +102,15 @@ class Only(Answer):
 
 
 def condition_of(names: Iterable[str]) -> str:
-    """Return an SQL condition: each named column (or credit, family) equals the parameter of this name."""
+    """Return the SQL condition that each named column equals the parameter with the name of the column.
+
+    The names "credit" and "family" are no columns; they stand for the conditions in `_CONDITIONS`.
+    """
     return " AND ".join(_CONDITIONS.get(name, f"{name} = %({name})s") for name in names) or "true"
 
 
-# A join instead of the sub-select would read all credits. Only an agency that is the source of a text counts.
+# A join in place of the sub-select of `credit` would read all credits. `kind = 'text'`: the agency is the
+# source of the article's text.
 _CONDITIONS = {
     "credit": (
         "(SELECT true FROM dedup.credit WHERE article_id = id AND kind = 'text'"

@@ -18,7 +18,7 @@ _sql = Statements("extras/browse/questions/questions")
 
 LISTED = 10  # Maximum number of stories in a list
 OUTLETS, TROUBLES, EXAMPLES = 20, 20, 5  # Maximum numbers of outlets, of troubles, of examples per trouble
-FILTERED = 10_000  # Maximum number of articles read to find the nearest day of a language or a credit
+FILTERED = 10_000  # Maximum number of articles read, with a filter, to find the nearest day with articles
 SPREAD_OUTLETS = 3  # Number of other outlets that a story must reach to be listed as fast
 
 

@@ -27,15 +27,18 @@ from dedup.store.stories import delay, known
 
 _sql = Statements("extras/browse/questions/questions")
 
-PAIRS = 200  # Maximum number of pairs in each of the two lists; the pairs with the most copies are listed
-TIED = 100  # Maximum number of outlets paired if the first outlet is unknown: n outlets make n² / 2 pairs
+PAIRS = 200  # Maximum number of pairs in `CopiedOutlets.cells` and in `shared`: those with the most copies
+TIED = 100  # Maximum number of outlets in `CopiedOutlets.shared`, because n outlets make n² / 2 pairs
 CELL_PAGE = 50  # Maximum number of copies on a page
 CELL_SCANNED = 5_000  # Maximum number of articles of the copying outlet that are read for a page
 
 
 @dataclass(frozen=True, slots=True)
 class Cell(Answer):
-    """Copies that `copier` made of articles of `original`; or, if the order is unknown, stories of both."""
+    """Two outlets, and the number of copies that `copier` made of articles of `original`.
+
+    If the order is unknown, `copies` is the number of stories of which either outlet may have been the first.
+    """
 
     copier: str
     original: str
@@ -52,7 +55,7 @@ class CopiedOutlets(Counted):
     pairs: int  # number of all pairs of different outlets; `cells` may have fewer
     other: int  # copies of pairs that are left out of `cells`
     own: int  # copies that an outlet made of its own articles
-    unknown: int  # copies known to be later, if the outlet of the copy or of the original is unknown
+    unknown: int  # later copies for which the outlet of the copy or of the original is unknown
     undated: int  # copies that are not known to be later than the original
     shared: tuple[Cell, ...]  # pairs without a known first outlet; the pair with most stories comes first
 
@@ -164,12 +167,12 @@ class OutletPage(Figures):
 
     copies_from: tuple[Partner, ...]  # outlets that this outlet copies, the most copies first
     other_from: int  # number of outlets left out of `copies_from`
-    delay_from: timedelta | None  # median delay of copies from other outlets
+    delay_from: timedelta | None  # median delay of this outlet's copies of other outlets' articles
     copied_by: tuple[Partner, ...]  # outlets that copy this outlet, the most copies first
     other_by: int  # number of outlets left out of `copied_by`
-    delay_by: timedelta | None  # median delay of copies by other outlets
-    copied_counted: int  # number of later copies of this outlet's articles, among the first `COUNTED` copies
-    more_copied: bool  # counting stopped at `COUNTED`, so there may be more copies
+    delay_by: timedelta | None  # median delay of other outlets' copies of this outlet's articles
+    copied_counted: int  # number of later copies of this outlet's articles; at most `COUNTED` copies are read
+    more_copied: bool  # reading stopped at `COUNTED` copies, so there may be more
     biggest: tuple[StoryLine, ...]  # stories that this outlet began, the most copies first
 
 

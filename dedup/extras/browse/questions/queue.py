@@ -37,10 +37,10 @@ class DoubtfulPair(Answer):
 
     earlier: ArticleLine
     later: ArticleLine
-    match: Match | None  # the stored match of `later` with `earlier`; a picked pair may have no match
-    threshold: str | None  # name of the setting that decides; None for a picked pair
+    match: Match | None  # the stored match of `later` with `earlier`; "picked" pairs may have no match
+    threshold: str | None  # name of the threshold that decides the match; None for a picked pair
     margin: float | None  # measure minus threshold; None for a picked pair
-    scores: dict[str, float | None]  # method of the lab -> score; empty unless the pair was picked
+    scores: dict[str, float | None]  # method of `dedup lab` -> score; empty unless the pair was picked
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,11 @@ def queue(cursor: Cursor, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, 
 
 
 def _near(cursor: Cursor, settings: Settings, kind: QueueKind) -> Iterator[tuple[Any, ...]]:
-    # Pairs below a threshold for similar articles are not stored, so only pairs above it can be read.
     scored = {"rules": "IN ('sentences', 'signature')", "measure": "score"}
     looks = [(threshold, scored) for threshold in {getattr(settings, name) for name in _thresholds(kind)}]
     if kind == "similar":
         looks.append((settings.similar_containment, {"rules": "= 'containment'", "measure": "containment"}))
+    # Pairs below the thresholds for similar articles are not stored, so only pairs above them can be read.
     sides = (_ABOVE, _BELOW) if kind == "duplicate" else (_ABOVE,)
     for (threshold, parts), side in product(looks, sides):
         values = {"threshold": threshold, "nearest": NEAREST, "limit": QUEUE_PAIRS}
@@ -89,9 +89,9 @@ def _thresholds(kind: QueueKind) -> tuple[str, str]:
 
 
 def _margin(match: Match, settings: Settings, kind: QueueKind) -> tuple[str, float]:
-    """Return the name of the setting that decides, and its margin.
+    """Return the name of the threshold that decides a match, and the margin: measure minus threshold.
 
-    Of two settings, the one with the larger margin decides, because one fulfilled rule is enough.
+    Of two thresholds, the one with the larger margin decides, because one fulfilled rule is enough.
     """
     if match.rule == "containment" and kind == "similar":
         return "similar_containment", match.containment - settings.similar_containment

@@ -68,8 +68,7 @@ def token(*values: Any) -> str:
 
 def position(word: str, *kinds: type) -> list[Any]:
     """Return the values in a token; raise InputError for a broken token, or if the types are not `kinds`."""
-    # A visitor may send anything as a token. Postgres would fail on a NUL and on numbers beyond 64 bits.
-    plain = [int if kind is datetime else kind for kind in kinds]
+    plain = [int if kind is datetime else kind for kind in kinds]  # a token has times as microseconds
     try:
         if len(word) > TOKEN_CHARACTERS:
             raise ValueError
@@ -78,6 +77,7 @@ def position(word: str, *kinds: type) -> list[Any]:
         # Types are compared exactly, because `isinstance(True, int)` is true.
         if not isinstance(values, list) or [type(value) for value in values] != plain:
             raise ValueError
+        # A visitor may send anything as a token. Postgres would fail on a NUL and on numbers beyond 64 bits.
         if any(type(value) is str and storable(value) != value for value in values):
             raise ValueError
         if any(type(value) is int and not -(2**63) <= value < 2**63 for value in values):
@@ -91,7 +91,10 @@ def position(word: str, *kinds: type) -> list[Any]:
 def page_of_days(
     first: date | None, last: date | None, after: str | None
 ) -> tuple[datetime, tuple[datetime, int]]:
-    """Return the first moment of the range, and a position (time, id): the page has articles before it."""
+    """Return the bounds of a page: the earliest time, and a position (time, id) later than its articles.
+
+    `after`: the token of the page.
+    """
     since, end = range_of_days(first, last)
     if after is None:
         return since, (end, 0)

@@ -207,7 +207,8 @@ def _in_phases(what: SearchWanted, find: Callable[[SearchWanted], Part]) -> Part
         positions += part.positions
         early |= part.early
         goes_on = part.goes_on or (None if positions else goes_on)
-        # If a limit stops the first page before any dated article is found, add undated articles to the page.
+        # Stop if the page is full, or a limit was reached. But if a limit leaves the first page without dated
+        # articles, the page shows undated articles.
         if len(positions) > what.most or (goes_on and (positions or not what.begins)):
             break
     return Part(positions, goes_on, early, early or len(positions) > what.most)
@@ -229,7 +230,7 @@ def _hits(cursor: Cursor, part: Part) -> Hits:
         undated=sum(not dated for dated, *_ in counted),
         by=by,
         periods=tuple(periods.items()),
-        # Longer names are left out: a link with a cut name would find nothing.
+        # Names longer than `LABEL_CHARACTERS` are left out: a link with a cut name would find nothing.
         facets={
             name: tuple(
                 (value, n) for value, n in found.most_common(FACETS) if len(value) <= LABEL_CHARACTERS
@@ -257,7 +258,7 @@ def _in_order(cursor: Cursor, what: SearchWanted) -> Part:
 
 
 def _with_words(cursor: Cursor, what: SearchWanted, words: str, size: int) -> Part:
-    """Return articles with the words: all if they are few, else enough of the newest for `size` articles."""
+    """Return all articles with the words if they are few, else the newest of them. `size`: rows of a page."""
     row = cursor.execute(_sql("count_words", words=GIVEN), {"words": words}).fetchone()
     if row is None or not row[0]:
         raise InputError("the search text has no words: give at least one word")
@@ -265,8 +266,8 @@ def _with_words(cursor: Cursor, what: SearchWanted, words: str, size: int) -> Pa
     on_a_day = what.end <= after_day(what.since.date())
     if on_a_day:
         marks.append(mark(what.since.date()))
-    # The index has words, days and outlets, but no order. If hits are few, all are read and sorted.
     known_first = what.phase(what.phases[0]) if len(what.phases) == 1 else what
+    # The index finds words, days and outlets, but cannot sort. If articles are few, all are read and sorted.
     found, all_of_them = _matching(cursor, known_first, words, marks, None if on_a_day else FEW)
     if all_of_them:
         return Part(found, more=len(found) > what.most)
@@ -299,7 +300,10 @@ def _newest_with_words(cursor: Cursor, what: SearchWanted, words: str, marks: li
 def _matching(
     cursor: Cursor, what: SearchWanted, words: str, marks: list[str], limit: int | None
 ) -> tuple[list[Position], bool]:
-    """Return articles with the words and the index markers `marks`, in order; and True if these are all."""
+    """Return the articles with the words and all `marks`, the newest first; and False if there are more.
+
+    `marks`: index markers of an outlet, a day or a block of days. `limit`: maximum number of articles.
+    """
     quoted = (mark.replace("\\", "\\\\").replace("'", "''") for mark in marks)
     values = {**what.values, "words": words, "marks": " & ".join(f"'{mark}'" for mark in quoted)}
     values |= {"limit": None if limit is None else limit + 1}

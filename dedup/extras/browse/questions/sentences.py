@@ -88,13 +88,13 @@ class Quote(Answer):
     """A sentence that several outlets share, with counts by `dedup sentences`."""
 
     sentence_hash: int
-    words: str  # the sentence in an article, at most 500 characters
+    words: str  # the sentence as the article `source_id` has it, at most 500 characters
     outlets: int
     stories: int  # number of stories; 1: the sentence was only reprinted with the rest of the text
     articles: int
     common: bool  # comparisons ignore the sentence
     speech: bool  # the sentence has a quotation mark
-    source_id: str  # source_id of the article of `words`: the earliest article, if times tell
+    source_id: str  # source_id of the earliest article; if times do not tell, of another article
     publication: str | None  # outlet of the earliest article; None if times do not tell
     appeared_at: datetime | None  # time of the earliest article, in UTC; None if times do not tell
     counted_at: datetime

@@ -45,7 +45,7 @@ class StoryPage(Answer):
     more_copies: bool  # there are more copies than `copies_counted`
     prints: tuple[ArticleLine, ...]  # the original and the earliest copies, by time
     beside: tuple[MatchedArticle, ...]  # originals of similar stories, the best match first
-    printed_by: str | None  # line that names the origin; None without copies and without an agency
+    printed_by: str | None  # line that names the origin; None for an outlet's own text without copies
 
     @property
     def times_known(self) -> bool:

@@ -109,7 +109,7 @@ class _Review:
             pass
 
     def _take(self, answer: str) -> bool:
-        """Carry out an answer; return whether the dialogue continues."""
+        """Store the label or run the command that the judge typed; return whether the dialogue continues."""
         pair = self._pairs[self._at]
         if answer in KEYS:
             hashes = (self._pair.a.text_hash, self._pair.b.text_hash)
@@ -243,7 +243,10 @@ def _read(judgements: Judgements, judge: str, path: Path) -> None:
 
 
 def _named(row: Mapping[str, Any], name: str) -> tuple[str, bytes | None]:
-    """Return the id of one article of a line, and the hash of the text that was read (None if missing)."""
+    """Return the id of an article, and the hash of the text that the judge read; None without a hash.
+
+    `row`: a line of the imported file. `name`: "a" or "b".
+    """
     side = row.get(name)
     given = side if isinstance(side, dict) else {"id": side}
     source_id, text_hash = given.get("id"), given.get("text_hash")
