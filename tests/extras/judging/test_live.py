@@ -27,8 +27,8 @@ def test_what_other_thresholds_would_change_by_hand(database: Database) -> None:
     settled(database)
     with database.transaction() as cursor:
         present = rulebooks.load_settings(cursor)
-        # At present r1, r3 and r5 are duplicates of r0, r2 and r4. With 0.5, articles two apart (4/8) are
-        # duplicates, too: r1 and r2 of r0, r4 and r5 of r3.
+        # At present only neighbours (5/7) match: r1, r3 and r5 are duplicates of r0, r2 and r4.
+        # At 0.5 articles two apart (4/8) match, too: r1 and r2 are duplicates of r0, r4 and r5 of r3.
         found = judgements.what_would_change(
             cursor, present, present.with_values({"duplicate_sentence_jaccard": 0.5}), 100
         )

@@ -294,8 +294,8 @@ def test_weighted_sentences_by_hand() -> None:
     shared, rare = "The mayor of Ostmark opened the bridge.", "Nobody was hurt when it rained."
     other = "Trains will run again next week."
     texts = [f"{shared} {rare}", f"{shared} {other}", other]
-    # `shared` has 7 words, and 1 name among the last 6; the others have 6 words and no name. (n + 1) / df is
-    # 4/2 for `shared`, 4/1 for `rare` and 4/2 for `other`.
+    # Weight: ln((n + 1) / df) * sqrt(words) * (1 + share of names among the words after the first). Here n is
+    # 3 texts; `rare` is in df = 1 text, the others in 2. Only `shared` has a name: 1 of its last 6 words.
     of_shared = np.log(4 / 2) * 7**0.5 * (1 + 1 / 6)
     of_rare, of_other = np.log(4) * 6**0.5, np.log(4 / 2) * 6**0.5
     score = scores(WeightedSentences(), texts)
@@ -318,9 +318,9 @@ def test_weighted_sentences_cut_off_common_ones() -> None:
 
 
 def test_text_profile_by_hand() -> None:
-    # Quantum 1 counts every word once; "of" and "it" are too short.
+    # "of" and "it" are too short.
     assert profile("End of it: THE end-game") == [("end", 2)]  # quantum 2 drops "the" and "game"
-    assert profile("The end of it") == [("end", 1), ("the", 1)]
+    assert profile("The end of it") == [("end", 1), ("the", 1)]  # quantum 1 drops no count
     # Quantum 2: the count 5 becomes 4, 3 becomes 2, and 1 is dropped.
     assert profile("sun " * 5 + "sea " * 3 + "fog") == [("sun", 4), ("sea", 2)]
     # Quantum 4 = round(3.5): the count 350 becomes 348, 7 becomes 4, and 3 is dropped.
