@@ -1,4 +1,4 @@
-"""Tables of another owner for tests: made in a separate schema, attached, and removed at the end."""
+"""A newsroom's tables for tests: made in a separate schema, attached to a corpus, and removed at the end."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def put(
 
 
 def attach(database: Database, name: str = "news", **given: Any) -> list[str]:
-    """Attach a table with the columns of `NEWS`; return the statements."""
+    """Attach a table with the columns of `NEWS`; return the SQL statements that attached it."""
     options: dict[str, Any] = {"keys": ["id"], "columns": COLUMNS, **given}
     return deduplicator(database).attachments.attach(f"{SCHEMA}.{name}", **options).statements
 

@@ -64,8 +64,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 @pytest.hookimpl(tryfirst=True)  # runs before pytest leaves out tests by their markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark most cases of `one_in` tests as torture tests, and long tests that are not due as unchanged; skip
-    tests of missing extras."""
+    """Set markers. Most cases of `one_in` tests become `torture` tests. Long tests that are not due become
+    `unchanged` tests. Tests of extras that are not installed are skipped."""
     cases: Counter[str] = Counter()
     for item in items:
         if (about := item.get_closest_marker("long")) and not long.is_due(about.args, item.path):

@@ -364,8 +364,7 @@ def assert_consistent(database: AnyDatabase) -> None:
 
 
 def divided(database: AnyDatabase) -> bool:
-    """Return whether a backfill has divided the articles by the present horizon and the present time
-    settings."""
+    """Return whether a backfill has applied the present horizon and time settings to all articles."""
     with database.transaction() as cursor:
         state = window_of.load(cursor)
         return state.divided == window_of.division(state.horizon, rulebooks.load_settings(cursor))

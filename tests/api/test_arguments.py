@@ -1,4 +1,4 @@
-"""Messages name arguments to programs, and options to people at the command line."""
+"""Messages of errors name arguments in a Python program, and options on the command line."""
 
 from __future__ import annotations
 
@@ -61,8 +61,9 @@ def test_every_option_in_a_message_about_files_or_tables_becomes_an_argument() -
         for file in (PACKAGE / room).rglob("*.py"):
             told |= {*OPTION.findall(COMMAND.sub("", file.read_text("utf-8")))}
     assert len(told) > 20
+    # Only a `--map` with a value becomes `fields={…}`. `OPTION` finds names without values.
     arguments = {in_python(option).strip("`").partition("=")[0].partition("[")[0] for option in told}
-    assert arguments <= known | {"map"}  # only `--map` with a value becomes `fields={…}`
+    assert arguments <= known | {"map"}
 
 
 def test_the_command_line_and_the_library_name_the_way_out_in_their_own_words(

@@ -121,8 +121,10 @@ def test_the_examples_work(server: Server, tmp_path: Path, monkeypatch: pytest.M
 
 
 def classes() -> Iterator[tuple[ast.ClassDef, list[str]]]:
-    """Yield the public classes and the classes of answers outside the extra `browse`, each with the lines of
-    its file."""
+    """Yield public classes and subclasses of `Answer`, each with the lines of the file that defines it.
+
+    Classes of the extra `browse` are left out.
+    """
     package = Path(dedup.__file__).parent
     for file in package.rglob("*.py"):
         text = file.read_text("utf-8")

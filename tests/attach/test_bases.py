@@ -143,8 +143,10 @@ EACH = [step for place, change in enumerate(CHANGES) for step in ((change, 1 + p
 
 
 def run(database: Database, owner: Owner, step: tuple[str, int, int]) -> None:
-    """Take a step of a history: run a statement with two numbers, or settle and check the articles. If both
-    numbers are 5, the statement is rolled back."""
+    """Take a step of a history: `SETTLE`, or a statement of `CHANGES` with the values of its `{a}` and `{b}`.
+
+    The test needs some statements that are rolled back: those with 5 for both values.
+    """
     if step == SETTLE:
         settle(database)
         assert stored(owner) == read(owner, *READ)
@@ -238,7 +240,7 @@ def test_a_flood_of_changes_that_name_no_rows_is_compared_now_and_then(
         compared.append(True)
         return comparing.compare(*args, **options)
 
-    monkeypatch.setattr(sync, "COMPARED_SHARE", 1e-9)  # makes the pause as long as possible
+    monkeypatch.setattr(sync, "COMPARED_SHARE", 1e-9)  # makes the pause after a comparison very long
     monkeypatch.setattr(sync, "compare", compare)
     owner.execute("UPDATE dedup.attachment SET rests_until = NULL")
 

@@ -124,7 +124,7 @@ def made_roles(url: str) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def corpora(server: Server) -> Iterator[str]:
-    """Yield the name of a database with the schema. This module's roles exist until its end."""
+    """Yield the name of a database with the schema. The module's roles are dropped after its last test."""
     name = make_template(server)
     with made_roles(server.create("dedup_hostile_roles")):
         yield name
@@ -173,7 +173,7 @@ def corpus(server: Server, template: str, kind: str) -> Iterator[tuple[Database,
 
 
 def hook(owner: psycopg.Connection[Any], statements: str) -> None:
-    """Put the payload into a place. If Postgres refuses the payload there, do nothing."""
+    """Run statements of `HOOKS`, which make Postgres run the payload. Ignore refusals by Postgres."""
     with suppress(psycopg.Error):
         if not statements.startswith("ALTERED"):
             owner.execute(statements.encode())

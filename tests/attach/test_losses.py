@@ -1,4 +1,4 @@
-"""Rows that a comparison no longer finds: the articles of hidden rows stay.
+"""Rows that a comparison does not find. If row security hides rows, their articles stay.
 
 If most rows are gone, their articles are deleted only after a person has allowed it.
 """
@@ -314,7 +314,7 @@ def test_a_worker_names_two_rows_with_one_id_and_rests_before_it_looks_again(
     database: Database, owner: Owner, caplog: pytest.LogCaptureFixture
 ) -> None:
     twice(database, owner)
-    for _ in range(2):  # the second backfill starts during the table's pause
+    for _ in range(2):  # the second worker starts before the table is due again
         caplog.clear()
         with working(database.url):
             wait_until(lambda: "several rows" in caplog.text)

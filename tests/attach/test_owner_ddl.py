@@ -83,7 +83,7 @@ def marked_news(database: Database, owner: Owner) -> None:
     settle(database)
 
 
-# Columns of marks, and the answer of `verify` about them
+# Mark columns, and the differences that `verify` finds
 
 
 AS_IT_WAS = {
@@ -405,9 +405,8 @@ def test_what_a_worker_saw_before_the_table_was_mapped_again_is_not_kept(
     other.close()
     assert deduplicator(database).attachments.drift() == []
     owner.execute("ALTER TABLE news RENAME TO news_now")
-    deduplicator(database).attachments.remap(
-        "news"
-    )  # `remap` follows the attached table, not the table that had the name
+    # `remap` follows the table that is attached now, not `news_old`, the first table of the name `news`.
+    deduplicator(database).attachments.remap("news")
     settle(database)
     assert_followed(database, owner, COLUMNS, table="news_now")
 

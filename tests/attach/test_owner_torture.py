@@ -140,8 +140,8 @@ class Errand:
 
 
 class Writer(Errand):
-    """A session that writes rows. Each writer has keys with a different remainder, so that writers cause no
-    deadlocks."""
+    """A session that writes rows. One of the two writers has the even keys and the other has the odd keys, so
+    they cause no deadlocks. `remainder`: 0 for even keys, 1 for odd keys."""
 
     def __init__(self, *given: Any, remainder: int) -> None:
         super().__init__(*given)
@@ -395,8 +395,8 @@ class Builder(Errand):
     def set_schema(self, table: Table) -> None:
         new = SCHEMA if table.schema == ELSEWHERE else ELSEWHERE
         with self.connection.transaction():
-            # Indexes move with the table. Rename an index if an older table left its name in the other
-            # schema.
+            # Indexes move with the table. If an older table left an index of the same name in the new schema,
+            # rename the index before it moves.
             for (index,) in self.run(
                 "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
                 " WHERE i.indrelid = ANY (SELECT relid FROM pg_partition_tree(%s::regclass)"
@@ -418,7 +418,7 @@ class Builder(Errand):
     def rewrite(self, table: Table) -> None:
         self.run(f"VACUUM FULL {table.place}")
 
-    # Objects that dedup made
+    # Triggers and columns that dedup added
 
     def switch_triggers(self, table: Table) -> None:
         self.run(f"ALTER TABLE {table.place} {self.rng.choice(['DISABLE', 'ENABLE'])} TRIGGER USER")
@@ -558,7 +558,7 @@ class Writing:
 
 
 def made(database: Database, owner: Errand) -> None:
-    """Make the two tables, one of them with partitions."""
+    """Make and attach the tables `news` and `wire`; `wire` has partitions."""
     rest = "body text, headline text, day timestamptz, outlet text, lang text, clicks integer"
     owner.run(f"CREATE TABLE {SCHEMA}.news (id bigint PRIMARY KEY, {rest})")
     owner.run(f"CREATE TABLE {SCHEMA}.wire (id bigint PRIMARY KEY, {rest}) PARTITION BY RANGE (id)")
@@ -574,7 +574,7 @@ def made(database: Database, owner: Errand) -> None:
 
 
 def heal(database: Database, table: Table, there: Callable[[Table], list[str]]) -> None:
-    """Run the operator's two commands: map the table as its owner means it, and allow rows to be deleted."""
+    """Do the operator's part after changes of a table: `remap` it, and `sync` it with deletes allowed."""
     door = deduplicator(database).attachments
     (known,) = [item for item in door.list() if item.name == table.name]
     options = table.options(known.columns)
@@ -585,7 +585,7 @@ def heal(database: Database, table: Table, there: Callable[[Table], list[str]]) 
     for name in KINDS:
         if name in table.columns:
             assert found.columns[name] == table.columns[name], name
-        elif name in found.columns:  # `remap` took a column that has the old name
+        elif name in found.columns:  # a different column has the name that was mapped, so `remap` took it
             assert found.columns[name] == known.columns[name]
             assert found.columns[name] in there(table)
             table.columns[name] = found.columns[name]
@@ -623,7 +623,7 @@ def same_as_fresh(database: Database, tables: list[Table]) -> None:
     for table in tables:
         door.attach(table.place, name=table.name, keys=[table.key], columns=table.columns, mark_columns=True)
     sync(database, SilentProgress(), lambda: False)
-    with database.transaction(settling=True) as cursor:  # articles without dates are ordered by this time
+    with database.transaction(settling=True) as cursor:  # articles without dates are ordered by `added_at`
         cursor.execute("SELECT set_config('dedup.syncing', 'on', true)")
         cursor.executemany(
             "UPDATE dedup.article SET added_at = %s WHERE source_id = %s", [row[::-1] for row in added]

@@ -88,9 +88,9 @@ def test_copies_in_several_outlets_are_no_reason_to_warn(database: Database, own
 def test_readers_are_recognised_if_several_readers_have_most_texts_once(
     users: int, entries: int, own: int, again: bool
 ) -> None:
-    """Check a table in which every user has the same `entries` texts, and each of `own` texts has one user.
+    """Check a table in which all users share `entries` texts, and `own` further texts have one user each.
 
-    With `again`, every row is there twice.
+    With `again`, the table has every row twice.
     """
     found = [(str(i), "Wire", str(user)) for user in range(users) for i in range(entries)]
     found += [(f"own {i}", "Wire", str(i % users)) for i in range(own)]

@@ -109,7 +109,7 @@ INSERT INTO cms.posts VALUES
 
 
 def test_the_transcript_of_a_view_says_what_happens(dedup: Dedup, owner: Owner) -> None:
-    """The page leads from the tables of a CMS to its biggest stories in five commands at most."""
+    """Check the output of the page's commands: five at most lead from a CMS's tables to its stories."""
     (view,) = [code for kind, code in BLOCKS if kind == "sql" and "cms." in code]
     (transcript,) = [code for kind, code in BLOCKS if kind == "console"]
     steps = re.findall(r"^\$ (.*)\n((?:[^$].*\n|\n)*)", transcript, re.MULTILINE)

@@ -22,8 +22,8 @@ SECRET = f"postgresql://ann:{PASSWORD}@127.0.0.1:1/absent"
 
 @pytest.fixture(autouse=True)
 def _no_variables(dedup: Dedup, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unset dedup's variables except timeouts. Without an option, commands then use the embedded server. No
-    test here starts this server."""
+    """Unset dedup's variables except timeouts. Commands without `--database` then mean the embedded server,
+    which does not run in these tests."""
     for name in config.VARIABLES.values():
         if not name.startswith("DEDUP_TIMEOUT"):
             monkeypatch.delenv(name, raising=False)

@@ -36,8 +36,8 @@ def homes() -> Iterator[tuple[Path, Path]]:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Return a function that runs a command on the server of a folder. The command has a separate process,
-    because `db psql` replaces its process by psql."""
+    """Return a function that runs a command on the embedded server in the folder `home`. The command has a
+    separate process, because `db psql` replaces its process by psql."""
 
     def call(home: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
         kept = {k: v for k, v in os.environ.items() if k != "DEDUP_DATABASE_URL"}

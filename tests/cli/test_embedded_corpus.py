@@ -1,4 +1,4 @@
-"""Commands on an embedded server without a corpus: reading makes nothing, and monitoring starts nothing."""
+"""Without a corpus on the embedded server, reading makes no corpus, and monitoring starts no server."""
 
 from __future__ import annotations
 

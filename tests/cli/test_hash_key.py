@@ -174,7 +174,7 @@ def test_a_key_that_could_be_guessed_is_refused(
 
 @pytest.mark.long("dedup", "migrations")
 def test_a_pinned_sentence_follows_the_key(dedup: Dedup, database: Database, tmp_path: Path) -> None:
-    """Check three sentence pins: one with its words, one with a stored sentence's hash, one without words."""
+    """Pin three sentences: with all words, with 500 characters of a stored sentence, with no words."""
     sentences = HARBOUR.split(". ")
     long = "The mayor, who " + "spoke for a long time and " * 30 + "went home at noon."
     file = tmp_path / "long.jsonl"

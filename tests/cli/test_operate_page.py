@@ -29,7 +29,7 @@ BLOCKS = re.findall(r"^```sh\n(.*?)^```", "\n".join(PAGES), re.MULTILINE | re.DO
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder with `dedup`, for embedded servers. Their user may not enter `tmp_path`."""
+    """A folder for embedded servers, with `bin/dedup`. The servers' user may not enter `tmp_path`."""
     made = Path(tempfile.mkdtemp(prefix="dedup-test-"))
     programs = made / "bin"
     programs.mkdir()

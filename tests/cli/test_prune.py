@@ -98,7 +98,7 @@ def test_a_window_that_archives_articles_needs_a_yes_and_says_how_many_go(
     assert dedup("settings", "set", "keep_window=9y").code == 0
     assert dedup("settings", "set", "keep_window=400d", "--yes").code == 0
     assert "; archived 1 article\n" in dedup("backfill", "--workers", "0").err
-    assert dedup("settings", "set", "keep_window=400d").code == 0  # no more articles would be archived
+    assert dedup("settings", "set", "keep_window=400d").code == 0  # would archive no further article
     assert "archives 1 of 3 articles" in dedup("settings", "set", "keep_window=30d").err
 
 

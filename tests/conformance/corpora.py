@@ -64,7 +64,7 @@ def ties() -> Corpus:
 
 
 def wire_story() -> Corpus:
-    """Make a report in 60 papers that cut it and change words: one story without common sentences."""
+    """Make a report and print it, cut and edited, in 60 papers. As it is one story, no sentence is common."""
     rng = random.Random(2)
     copies = []
     for i in range(60):
@@ -84,8 +84,8 @@ def boilerplate() -> Corpus:
 
 
 def twice() -> Corpus:
-    """Make two bylines in stories of two papers each. The byline of ten stories is not common; the byline of
-    eleven stories is."""
+    """Make stories, each in two papers, that end with a byline. The byline of 10 stories is not common; the
+    byline of 11 stories is common."""
     found = []
     for stories, byline in ((10, 9_600), (11, 9_700)):
         for i in range(stories):
@@ -143,8 +143,8 @@ def border_of_short() -> Corpus:
 
 
 def without_shingles() -> Corpus:
-    """Make texts without shingles, which only equal contents relate; and one text with two ordinary
-    sentences."""
+    """Make texts that have no shingles, so only texts of equal content are duplicates. The last text also has
+    two ordinary sentences."""
     plain = [code(PLAIN + i) for i in range(14)]
     bodies = [plain, plain, plain[::-1], [*plain, code(PLAIN + 20)], plain[:13], [*plain, code(1), code(2)]]
     return Corpus([made(f"plain {i}", codes, i) for i, codes in enumerate(bodies)])
@@ -182,8 +182,7 @@ def pinned_pairs() -> Corpus:
             a, b = f"{name} {relation} a", f"{name} {relation} b"
             found += [made(a, [c + shift for c in one], 3), made(b, [c + shift for c in other], 7)]
             pairs.append((a, b, relation))
-    # Add a duplicate of a duplicate by pins, a pin that takes the original out of its story, and an absent
-    # article.
+    # Pin a duplicate of a duplicate. Pin an original as unrelated to its copy. Pin an absent article.
     found += [made(f"chain {i}", window(600 + 20 * i, 6, ring=10_000), i) for i in range(3)]
     found += [made(f"story {i}", window(900, 6, ring=1_000), i) for i in range(4)]
     pairs += [

@@ -1,4 +1,4 @@
-"""The memory engine's decisions on the corpora of all engines, without a database.
+"""The memory engine's decisions without a database, on the corpora with which all engines are tested.
 
 These tests are cheap, so they decide each corpus in steps of several sizes, as it is and with many more pins.
 `tests/rules/test_decide.py` does the same with corpora that Hypothesis makes.

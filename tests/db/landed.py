@@ -86,7 +86,7 @@ LANDED: dict[str, dict[str, tuple[str, ...]]] = {
 
 
 def make(database: Database, landed: str) -> str:
-    """Make the schema as it landed; return its revision."""
+    """Make the schema that `landed`, a key of `LANDED`, names; return its revision."""
     steps = LANDED[landed]
     with database.engine(database.schema).begin() as engine:
         connection = engine.connection.driver_connection

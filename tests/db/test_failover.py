@@ -118,7 +118,7 @@ def test_a_promoted_standby_refuses_readers_of_lost_changes(home: Path, control:
             control("pg_ctl", "-D", primary, "-m", "immediate", "stop")
             control("pg_ctl", "-D", standby, "-w", "promote")
             ahead.database = two._database
-            for number in range(3):  # one of these changes gets the position of the lost change
+            for number in range(3):  # one of these changes gets the lost change's position in the journal
                 with pytest.raises(CursorError):
                     ahead.read()
                 two.submit(article(f"c{number}", window(300 + 50 * number, 6, ring=999), 3))

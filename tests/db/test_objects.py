@@ -94,7 +94,7 @@ def test_what_cannot_be_mended_is_named_with_the_reason(own: Database) -> None:
 
 
 def test_a_constraint_that_was_validated_since_is_as_it_should_be(own: Database) -> None:
-    # All constraints are also validated after the restore of a dump.
+    # The migration adds this constraint as NOT VALID; its owner may validate it later.
     _damage(own, "ALTER TABLE dedup.match VALIDATE CONSTRAINT match_rule_check")
     assert _problems(own) == []
 

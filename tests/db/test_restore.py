@@ -260,8 +260,8 @@ def newsroom(database: Database) -> Iterator[psycopg.Connection[Any]]:
             yield connection
         finally:
             connection.execute("DROP OWNED BY dedup_desk")
-    # The role also has rights in the restored database, which would prevent dropping the role. A test
-    # requests that database after this fixture, so pytest has already dropped the database.
+    # Postgres drops no role that has rights in a database, and the role got rights in the restored database,
+    # `target`. But pytest has dropped `target` already, because tests request `target` after this fixture.
     with psycopg.connect(database.url, autocommit=True) as connection:
         connection.execute("DROP ROLE dedup_desk")
 

@@ -149,7 +149,7 @@ def test_the_analyst_reads_views_and_marks_and_nothing_else(database: Database, 
     lines = [line.split(maxsplit=1)[1] for line in matrix(database, granted) if line.startswith("analyst")]
     assert {line for line in lines if not line.startswith("view ")} == {
         "schema dedup: USAGE",
-        "table article_mark: SELECT",  # a view could not use the index of copies
+        "table article_mark: SELECT",  # finds copies by the index of `duplicate_of`, which no view can use
         # for monitors
         *(f"table {name}: SELECT" for name in ("attachment", "mark_change", "run", "run_total", "worker")),
         *(f"column article.{name}: SELECT" for name in ("id", "added_at")),
@@ -519,7 +519,7 @@ def test_a_role_can_read_what_it_is_for(
         assert dd.verify().right
 
 
-@pytest.mark.torture  # a refused command takes as long as an allowed command
+@pytest.mark.torture  # slow: runs every command that is refused to the role
 @pytest.mark.parametrize("role", EVERYONE)
 def test_a_role_can_do_nothing_else(
     settled: Database, granted: Names, files: dict[str, str], run: Run, role: str
@@ -590,7 +590,7 @@ def test_a_refusal_names_who_may_and_the_grant_that_gives_it(
             assert said.endswith(f'connect as "{row[0]}"'), (command, said)
             exit_code, _, err = run(*command, role=row[0])
             assert exit_code == 0 or "not pinned" in err, (command, err)
-    with settled.transaction() as cursor:  # the lists are not emptied between tests
+    with settled.transaction() as cursor:  # no fixture empties the list of agencies between tests
         cursor.execute("DELETE FROM dedup.agency WHERE name = 'Wire'")
 
 

@@ -311,7 +311,7 @@ def test_everything_works_without_the_default_schema(wires: Database, tmp_path: 
         assert_right(wires)
         with dd.engine().connect() as connection:
             told = connection.exec_driver_sql("SELECT count(*), 'dedup.x' FROM wires.mark").fetchone()
-        assert told == (8, "dedup.x")  # statements of others are sent as they are
+        assert told == (8, "dedup.x")  # a statement of the caller is sent unchanged
         dd.repair(dd.verify())
     asyncio.run(_async(wires.url))
     with SpoolingDeduplicator(wires.url, spool=tmp_path / "spool", schema="wires") as spooling:
@@ -382,7 +382,7 @@ def test_neither_waits_for_the_other(both: tuple[Database, Database]) -> None:
         with hasty.session() as session, session.transaction(settling=True):
             pass
     with wires.transaction(settling=True), pytest.raises(BusyError), hasty.transaction(settling=True):
-        pass  # a corpus waits for its own settle lock
+        pass  # not reached: the corpus waits for its own settle lock
     lock = f"SELECT pg_advisory_lock({migration_lock(DEFAULT)})"
     with psycopg.connect(plain.url, autocommit=True) as connection:
         connection.execute(lock.encode())

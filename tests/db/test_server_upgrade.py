@@ -157,8 +157,8 @@ def test_the_data_go_over_and_the_old_ones_stay_until_they_are_removed(old: Old,
 
 
 KILLS = {
-    # Step of the upgrade: the version of the data in place after a kill, and whether the kill comes before or
-    # after the step.
+    # Key: a function of the upgrade, and the number of its call. Value: the PostgreSQL version of the folder
+    # `postgres` after the kill (empty: no such folder), and whether the kill comes before or after the call.
     "_make": ("16", "before"),
     "_copy": ("16", "after"),
     "_compare": ("16", "after"),

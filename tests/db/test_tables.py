@@ -140,7 +140,7 @@ TEXT = "The harbour bridge was shut on Thursday after a storm tore two cables, a
 
 
 def test_marks_are_joined_to_models_of_an_application(corpora: Database) -> None:
-    """The corpus has a schema of another name; its engine translates the name."""
+    """`dedup.tables` names the schema `dedup`, which `engine` replaces by the schema of the corpus."""
     mark = tables.mark
     query = select(Item.desk, mark.c.status).join(mark, mark.c.source_id == Item.guid).order_by(Item.desk)
     with Deduplicator(corpora.url, schema="wires") as dd:

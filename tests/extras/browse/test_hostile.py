@@ -57,7 +57,7 @@ def articles() -> Iterator[Article]:
 def hostile_url(server: Server) -> str:
     """The address of a settled corpus of hostile articles; tests only read it."""
     url = corpus_of(server, "dedup_hostile", list(articles()))
-    with psycopg.connect(url) as connection:  # the owner of an attached table may store longer values
+    with psycopg.connect(url) as connection:  # SQL may store a title that `Article` would refuse
         connection.execute(
             "UPDATE dedup.article SET title = repeat('long ', 200000) WHERE source_id = 'words'"
         )

@@ -22,7 +22,7 @@ SPOKEN = "“We will reopen the ferry line in May,” said the harbour master of
 
 @pytest.fixture
 def said(database: Database) -> Database:
-    """A corpus with a sentence in three stories of four outlets, and with a footer in every article."""
+    """A corpus in which four outlets print three stories that quote `SAID`. `FOOTER` is in every article."""
     outlets = ["Wire", "Herald", "Courier", "Post"]
     given = [
         article(f"n{n}", [*window(n * 9, 6, ring=500), FOOTER], n + 10, publication=outlets[n % 4])
@@ -53,7 +53,8 @@ def test_outlets_stories_and_articles_are_counted(said: Database) -> None:
     # Two outlets have the sentence first, at the same time; the lower source_id gives the words.
     assert (spoken.words, spoken.source_id, spoken.publication) == (sentence(SAID), "copy", None)
     assert (footer.source_id, footer.publication, footer.appeared_at) == ("n0", "Wire", at(10))
-    assert deduplicator(said).keep_sentences(outlets=2).quotes == 8  # these two, and six of the copy
+    # Two outlets have `FOOTER`, `SAID`, and the six other sentences that `q2` and `copy` share.
+    assert deduplicator(said).keep_sentences(outlets=2).quotes == 8
 
 
 def test_the_view_says_the_same(said: Database) -> None:

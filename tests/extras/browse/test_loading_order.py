@@ -76,7 +76,7 @@ def loaded(dd: Deduplicator, given: list[Article], seed: int) -> None:
 
 
 def figures_of(dd: Deduplicator) -> dict[str, Any]:
-    """Return the rows of views, frames and queries of pages, without the representatives of stories."""
+    """Return all figures of views, pages and frames that must not depend on the order of loading."""
     said: dict[str, Any] = {
         name: Counter(map(str, rows(dd._database, query))) for name, query in QUERIES.items()
     }

@@ -32,7 +32,8 @@ ARTICLES_OF_A_DAY = 24 * 60
 FIRST, LAST = date(2020, 1, 1), date(2020, 1, 31)
 
 
-PAGE_OF_HITS = 2 * search.HITS + 4 * search.SEARCH_PAGE  # the hits, their counts, and the lines of a page
+# Maximum number of rows read for a page: 2 for each counted hit, and 4 for each line of the page.
+PAGE_OF_HITS = 2 * search.HITS + 4 * search.SEARCH_PAGE
 OUTLET, NONE = "Outlet 7", counting.Marks()
 
 
@@ -43,7 +44,7 @@ def found(cursor: Cursor, text: str | None = None, **fields: Any) -> int | None:
 
 
 def part(counted: int, ask: Callable[[Cursor], Any]) -> Callable[[Cursor], object]:
-    """Return a question that counts at most `counted` articles."""
+    """Return the question `ask`, changed so that it counts at most `counted` articles."""
 
     def asked(cursor: Cursor) -> object:
         with pytest.MonkeyPatch.context() as patch:
@@ -124,7 +125,7 @@ def test_words_are_found_by_their_index(large: Database, statistics: str) -> Non
         built, _ = rows_read(cursor)["article"]
         believe(cursor, statistics)
         reading.begin(cursor)
-        # Every article has the word, so the search reads only articles of the newest days.
+        # Every article has the word "text". So its searches fill a page (`full`) from the newest days.
         for fields, full in (
             ({"text": "text"}, True),
             ({"text": "text", "first": DAY, "last": DAY}, True),

@@ -185,7 +185,7 @@ def articles(file: Path, wanted: Sequence[str]) -> Iterator[Article]:
 
 @pytest.fixture(scope="module")
 def news(server: Server, shared_data: Path) -> Iterator[Deduplicator]:
-    """A corpus with the articles of the sets, and with all other articles of the same studies."""
+    """A corpus with the articles of `SETS`, and with all other articles about the studies in `SETS`."""
     url = server.create("dedup_by_hand")
     Deduplicator.initialize(url)
     named = [name for one in SETS for name in one.ids.split()]

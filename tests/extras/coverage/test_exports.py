@@ -41,8 +41,9 @@ def march(day: int, hour: int = 8) -> datetime:
 
 @pytest.fixture
 def corpus(database: Database) -> Iterator[Deduplicator]:
-    """Stories 0, 1 and 2 of Wire, 3 of a hostile outlet and 4 without an outlet; and an article without text.
+    """A corpus of the stories 0 to 4, and of an article without text.
 
+    Wire has stories 0, 1 and 2; a hostile outlet has story 3; story 4 has no outlet.
     Wire credits story 1 to the AP. Herald copies story 0 after 2 hours and story 1 after 4. `Herald Online`,
     an alias of Herald, copies story 0. The hostile outlet and Wire share story 2 without known times. One
     article is of April.

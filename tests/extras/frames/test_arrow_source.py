@@ -64,7 +64,7 @@ def as_polars_gives_it(table: pa.Table) -> pa.Table:
         name: pa.array(table[name].to_pylist(), kinds.get(table[name].type, table[name].type))
         for name in table.column_names
     }
-    if "desk" in columns:  # the type of a category
+    if "desk" in columns:  # Polars gives a column of categories as an Arrow dictionary
         words = pa.array(["city"], pa.string_view())
         given = [None if one is None else 0 for one in table["desk"].to_pylist()]
         columns["desk"] = pa.DictionaryArray.from_arrays(pa.array(given, pa.uint32()), words)

@@ -65,8 +65,8 @@ def test_strata_are_asked_by_turns(database: Database) -> None:
     small = [pick_of("b", other, "small", 7, 2) for other in "cd"]
     with database.transaction() as cursor:
         judgements.pick(cursor, [*big, *small, pick_of("g", "h", "single", 1, 1)])
-        # First comes one pair of each stratum. The other pairs are sorted by k/n: the pair is number k of the
-        # n picked pairs of its stratum, counted from 0. So the order is 1/5, 2/5, 1/2 (small), 3/5, 4/5.
+        # The n picked pairs of a stratum have the ranks 0, 1/n, 2/n and so on. All pairs are sorted by rank:
+        # three pairs of rank 0, then 1/5, 2/5, 1/2 (`small`), 3/5 and 4/5.
         order = ["ab", "bc", "gh", "ac", "ad", "bd", "ae", "af"]
         assert names(judgements.waiting(cursor, "ann")) == order
         assert judgements.strata(cursor) == {"big": 100, "small": 7, "single": 1}

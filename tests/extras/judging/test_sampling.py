@@ -66,9 +66,9 @@ def test_other_thresholds_make_other_bands() -> None:
 
 
 def test_allocation_by_hand() -> None:
-    # The shares, sqrt(size) * importance, are 30, 10 and 20. Each stratum first gets 3 pairs. Each
-    # further pair goes to the stratum with the lowest (count + 1) / share. The second gets no further pair,
-    # because 4 / 10 is too high.
+    # Each stratum first gets 3 pairs. The shares, sqrt(size) * importance, are 30, 10 and 20. Each further
+    # pair goes to the stratum with the lowest (count + 1) / share. For the second stratum this is 4 / 10; for
+    # the other strata it stays lower until all pairs are given.
     counts = allocate(np.array([900, 100, 100]), np.array([1.0, 1.0, 2.0]), 21)
     assert counts.tolist() == [11, 3, 7]
 

@@ -46,8 +46,8 @@ def people_who_say_duplicate_from(threshold: float, count: int = 60) -> list[Jud
 @pytest.mark.long("dedup", "migrations")
 def test_the_line_people_draw_is_found() -> None:
     first, second = tune(people_who_say_duplicate_from(0.45), ALL, DEFAULTS)
-    # 0.4433 is the last score below the line, 0.4596 the first above. Of the thresholds between, the closest
-    # to 0.6 is chosen.
+    # 0.4433 is the highest score called similar, 0.4596 the lowest score called duplicate. All thresholds
+    # between them fit, and `tune` takes the one closest to the present threshold, 0.6.
     assert first.signature.value == pytest.approx(0.45, abs=0.011)
     # F1 is below 1, because it is corrected: the thresholds are chosen on the same pairs.
     assert 0.97 < (first.f1.value or 0) < 1.0

@@ -117,7 +117,8 @@ def test_the_tuned_threshold_is_learned_on_the_other_half() -> None:
 
 
 def test_tuning_cannot_see_the_half_it_is_measured_on() -> None:
-    # Only one half has a duplicate, so the other half chooses a threshold that finds no pair.
+    # The articles are one story, so they are in the same half. The other half has no duplicate, and chooses
+    # the threshold 1.0, which finds no pair.
     found = evaluate(result(2, {(0, 1): 0.4}), truth(2, {(0, 1): DUPLICATE}))
     assert found.tuned == Tally(0, 0, 1)
     assert 1.0 in found.thresholds

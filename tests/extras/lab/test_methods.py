@@ -294,8 +294,8 @@ def test_weighted_sentences_by_hand() -> None:
     shared, rare = "The mayor of Ostmark opened the bridge.", "Nobody was hurt when it rained."
     other = "Trains will run again next week."
     texts = [f"{shared} {rare}", f"{shared} {other}", other]
-    # `shared` has 7 words, and 1 name among the last 6; the others have 6 words and no name. (n + 1) / df is
-    # 4/2 for `shared`, 4/1 for `rare` and 4/2 for `other`.
+    # Weight: ln((n + 1) / df) * sqrt(words) * (1 + share of names among the words after the first). Here n is
+    # 3 texts; `rare` is in df = 1 text, the others in 2. Only `shared` has a name: 1 of its last 6 words.
     of_shared = np.log(4 / 2) * 7**0.5 * (1 + 1 / 6)
     of_rare, of_other = np.log(4) * 6**0.5, np.log(4 / 2) * 6**0.5
     score = scores(WeightedSentences(), texts)

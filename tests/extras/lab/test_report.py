@@ -196,8 +196,8 @@ class ReportPage(HTMLParser):
 
 
 def body(page: ReportPage, table: int = 0) -> dict[str, list[str]]:
-    """Return the cells of each row by the label of the method. Neither the label nor a number before it is in
-    the cells."""
+    """Return the cells after the label of each method, by label. Table 0 also has a cell before the label,
+    which is left out."""
     rows = [row[1:] if table == 0 else row for row in page.tables[table][1 + (table == 0) :]]
     return {row[0].partition("what ")[0]: row[1:] for row in rows}
 
@@ -290,7 +290,7 @@ def test_the_answer_comes_first_and_long_parts_are_folded(source: str) -> None:
     shown = re.sub("<details>.*?</details>", "", source[source.index("<body>") :], flags=re.DOTALL)
     assert shown.index("is best") < shown.index("<h2")
     assert "Harrow Point" not in shown
-    assert shown.count("<svg") == 2  # one hidden, with shapes for the curves, and the scatter plot
+    assert shown.count("<svg") == 2  # the scatter plot, and an invisible one that defines shapes
     assert "its authors, 2008" not in shown
 
 

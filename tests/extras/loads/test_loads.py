@@ -77,7 +77,8 @@ def test_a_removed_load_has_never_been(
     empty(database)
     numbers: dict[int, int] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dedup.store.load.BATCH_ARTICLES", 2)  # so a load may edit its own articles
+        # A load has several batches, so a batch may edit articles of an earlier batch.
+        patch.setattr("dedup.store.load.BATCH_ARTICLES", 2)
         for place, (kind, lines) in enumerate(history):
             if kind == "load":
                 numbers[place] = load(database, *(version(name, number) for name, number in lines))

@@ -85,7 +85,8 @@ def test_labels_fit_on_a_narrow_screen_and_the_heap_apart_flattens_nothing(
     tops = [float(bar["height"]) for bar in parts(drawn, "rect") if bar["class"] == "bar"]
     if any(values):
         assert max(tops) == charts.BAR_HEIGHT
-        # One line is the floor. A second line marks the cut in the separate bar if this bar is the tallest.
+        # The first line is the floor of the bars. If the bar of undated articles is the tallest, it is cut,
+        # and a second line shows the cut.
         assert len(parts(drawn, "line")) == 1 + (heap > max(values))
     spans = []
     for tick, words in re.findall(r'<text class="(tick[^"]*" x="[^"]*" y="[^"]*)">([^<]*)<', drawn):

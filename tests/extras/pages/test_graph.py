@@ -62,9 +62,8 @@ def test_everything_is_within_the_picture() -> None:
         assert 0 < float(circle.get("cy") or -1) < height
     for line in lines(drawn):
         x, bent, _, _ = (float(n) for n in re.findall(r"[\d.-]+", line.get("d") or "")[:4])
-        assert (
-            x - 0.75 * (x - bent) - float(line.get("stroke-width") or 0) / 2 >= 0
-        )  # the middle of the curve
+        # The middle of an arc is its leftmost point: at three quarters of the way from its ends to its bend.
+        assert x - 0.75 * (x - bent) - float(line.get("stroke-width") or 0) / 2 >= 0
 
 
 @pytest.mark.parametrize("count", [2, 31])

@@ -37,7 +37,7 @@ LINES = (
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(LINES)
 def test_it_is_the_article_that_a_line_of_a_file_would_be(tmp_path: Path, line: bytes) -> None:
-    # Put another line before it, because a byte order mark or gzip at the start describes the whole file.
+    # Put another line before `line`, because a byte order mark or gzip at the start describes the whole file.
     file = tmp_path / "a.jsonl"
     file.write_bytes(b'{"id": "before", "text": "a"}\n' + line)
     _, *items = list(read_articles(file, lose_dates=True, every_line=True))

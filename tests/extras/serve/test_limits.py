@@ -412,7 +412,7 @@ def test_busy_connections_stay_and_idle_connections_are_closed_for_new_ones(
             assert door.ask("GET", "/v1/health").status == 200
             wait_until(lambda: ended(kept[0]))
             assert not ended(half[0])
-            assert door.ask("GET", "/v1/health").status == 200  # one place was free
+            assert door.ask("GET", "/v1/health").status == 200  # the fourth connection, so none is closed
             with opened(door, 1, b""):
                 assert door.ask("GET", "/v1/health").status == 200
                 wait_until(lambda: ended(half[0]))
@@ -425,7 +425,7 @@ def test_busy_connections_stay_and_idle_connections_are_closed_for_new_ones(
 
 
 class Held:
-    """A connection with only the attributes that decide which connection the server closes for a new one."""
+    """A connection with only the attributes by which the server chooses the connection to close."""
 
     def __init__(self, client: str, since: float, *, waits: bool = True, idle: bool = False) -> None:
         self.client_key, self.waits_since, self.waits, self.idle = client, since, waits, idle

@@ -219,7 +219,7 @@ def test_generators_of_clients_can_make_every_operation() -> None:
         for status, answer in operation["responses"].items():
             said = resolved(answer["$ref"]) if "$ref" in answer else answer
             kind = "application/json" if status == "200" else "application/problem+json"
-            # A generator takes the first media type that it knows.
+            # JSON comes first, because a generator of clients takes the first media type that it knows.
             streamed = ["text/event-stream"] if (where, status) == ("GET /v1/changes", "200") else []
             assert list(said["content"]) == [kind, *streamed], (where, status)
             assert said["content"][kind]["schema"]["$ref"].startswith("#/components/schemas/"), (
@@ -235,7 +235,7 @@ def test_generators_of_clients_can_make_every_operation() -> None:
 
 
 def within(schema: Any) -> Iterator[Any]:
-    """Yield a schema, and all schemas within it."""
+    """Yield a JSON schema, and all schemas within it."""
     yield schema
     inner = [*schema.get("properties", {}).values(), *schema.get("anyOf", ()), *schema.get("prefixItems", ())]
     for one in [*inner, *([schema["items"]] if "items" in schema else [])]:

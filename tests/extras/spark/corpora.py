@@ -122,7 +122,7 @@ def answer(result: Any) -> Outcome:
 
 
 def best_match_of(found: Answer, entries: Sequence[Entry], settings: Settings) -> dict[str, str]:
-    """Return the best match of each article by the kept pairs, if the best match is a later article."""
+    """Return article -> best match among the pairs, for articles whose best match is a later article."""
     order = {e.source_id: order_key(settings, e.published_at, e.added_at, e.source_id) for e in entries}
     best: dict[str, tuple[Any, ...]] = {}
     for (later, earlier), (relation, rule, score, *_) in found.pairs.items():
@@ -204,7 +204,7 @@ class FingerprintMaker:
         return Fingerprint(1, self._base + content, (), EMPTY, (), 5, 0)
 
     def unlike(self, made: Fingerprint, content: int) -> Fingerprint:
-        """Return the fingerprint without shingles; the content hash takes the place of every bucket."""
+        """Return a fingerprint like `made`, but without shingles: all its buckets are the content hash."""
         hash_ = self._base + 10 + content  # short and long texts never have equal content
         buckets = (hash_,) * self._settings.bands
         return replace(made, content_hash=hash_, signature=EMPTY, buckets=buckets, shingle_count=0)
