@@ -96,9 +96,9 @@ def fates(batches: Iterable[pa.RecordBatch], number: int) -> Iterator[pa.RecordB
     earlier, later, free = (np.concatenate(column) for column in zip(*tables, strict=True))
     order = np.argsort(later, kind="stable")
     earlier, later = earlier[order], later[order]
-    # A node is out if one of its earlier duplicates is canonical, canonical if all of them are out, and waits
-    # otherwise. A node without earlier duplicates waits only if it is not eligible. One visit of each node
-    # is enough, because nodes are visited in canonical order.
+    # A node with a canonical earlier duplicate is out. A node is canonical if all its earlier duplicates are
+    # out. Any other node waits. A node without earlier duplicates waits only if it is not eligible. One visit
+    # of each node is enough, because nodes are visited in canonical order.
     out: set[int] = set()
     waiting: set[int] = set(earlier[~free[order].astype(np.bool_)].tolist())
     starts, counts = runs(later)
