@@ -129,7 +129,8 @@ def quality_of(cursor: Cursor) -> Quality | None:
     if not judged:
         return None
     settings = rulebooks.load_settings(cursor)
-    # For pinned pairs, measure the rules instead of the pins, because most pairs of the corpus have no pins.
+    # Judge pinned pairs by the rules, not by their pins. The measured quality is meant for the whole corpus,
+    # and most of its pairs have no pin.
     pinned = {(pin.id, pin.other_id) for pin in pins.pair_pins(cursor)} & {said.pair for said in judged}
     by_rules = {
         pair: relate_scored(scores, settings)

@@ -47,8 +47,8 @@ def stratify(scores: Likeness, opinions: Flags, settings: Settings) -> Strata:
     the method calls the pair a duplicate.
     """
     edges, near = _edges(settings)
-    # Band 0 has the pairs that dedup did not find. A score equal to an edge belongs to the band above, as in
-    # the rules. Edges have single precision because scores have single precision.
+    # Band 0 has the pairs that dedup did not find. The scores in `edges` separate the other bands. A score
+    # equal to an edge belongs to the higher band, because the rules accept a score equal to a threshold.
     band = np.where(np.isnan(scores), 0, 1 + np.searchsorted(edges, scores, side="right"))
     disputed = opinions.any(axis=1) & ~opinions.all(axis=1)
     cells, stratum, sizes = np.unique(2 * band + disputed, return_inverse=True, return_counts=True)
@@ -69,6 +69,7 @@ def _edges(settings: Settings) -> tuple[Likeness, list[bool]]:
     edges = sorted({e for e in (*similar, *around) if 0 < e < 1} | {1.0})
     middles = [(low + high) / 2 for low, high in zip([0.0, *edges[:-1]], edges, strict=True)]
     near = [any(abs(middle - t) < NEAR for t in duplicate) for middle in middles]
+    # Scores have single precision, so edges must have single precision to be equal to scores.
     return np.array(edges, np.float32), [False, *near, False]
 
 

@@ -51,7 +51,7 @@ class Pick:
 
 
 def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
-    """Replace the selection of pairs, and return how many new pairs have an article that is not stored.
+    """Replace the selection of pairs by `picks`; return how many of its pairs name a missing article.
 
     `picks` has every pair once; the pairs of a stratum are in the order drawn. Judgements are kept: if a pair
     is picked again, its earlier judgements count.

@@ -18,7 +18,8 @@ from dedup.rules.pair import Scores
 from dedup.rules.pairs import Scored
 
 FEWEST = 20  # Minimum number of judged pairs; with fewer, the interval of F1 is wider than 0.2
-STEP = 0.01  # Distance between thresholds that are tried; a signature of 256 bytes has an error of 0.03
+# Distance between tried thresholds, less than the error of a score from a signature of 256 bytes (0.03).
+STEP = 0.01
 LOWEST = 0.1  # Lowest threshold that is tried; the buckets find almost no pair with a lower similarity
 
 Level = Literal["duplicate", "similar"]
@@ -81,9 +82,9 @@ def tune(
 
     Raises InputError if too few pairs have been judged, or if all judgements are equal.
     """
-    # A similar threshold must not exceed the duplicate threshold, even if a user adopts only one result. So
-    # new duplicate thresholds are not below the present similar thresholds. New similar thresholds are above
-    # neither the present nor the new duplicate thresholds.
+    # A similar threshold must not exceed the duplicate threshold, and a user may adopt only one of the two
+    # results. So new duplicate thresholds are at least the present similar thresholds. New similar thresholds
+    # are at most the present duplicate thresholds, and at most the new duplicate thresholds.
     sure = [pair for pair in pairs if pair.label != "unsure"]
     if len(sure) < FEWEST:
         raise InputError(
@@ -127,7 +128,7 @@ def _tune(
     grid, found = _choices(level, pairs, settings, most)
     design = Design.of([pair.stratum for pair in pairs], sizes)
     point = _scores(design.weights()[np.newaxis], found, truth)[0]
-    # `finite` is False because the thresholds are for future pairs, of which all present pairs are a sample.
+    # The thresholds are meant for future pairs. All present pairs are only a sample, so `finite` is False.
     again = _scores(design.replicates(truth, seed, finite=False), *with_twins(found, truth))
     # Among equal choices `argmax` takes the first, which is the closest to the present thresholds.
     best, favourites = int(point.argmax()), again.argmax(axis=1)
@@ -153,7 +154,10 @@ def _tune(
 def _choices(
     level: Level, pairs: Sequence[JudgedPair], settings: Settings, most: tuple[float, float]
 ) -> tuple[npt.NDArray[np.float64], Flags]:
-    """Return rows of thresholds to try, the nearest to the present first, and flags of the related pairs."""
+    """Return the thresholds to try, a row per choice, and the flags of `related` for each choice.
+
+    The present thresholds are first, then the others from the nearest to the farthest.
+    """
     axes, present = [], []
     for channel, high in zip(("sentence", "signature"), most, strict=True):
         low: float = getattr(settings, f"similar_{channel}_jaccard")

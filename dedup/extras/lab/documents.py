@@ -38,7 +38,8 @@ class Document:
 
     def order(self, settings: Settings | None = None) -> OrderKey:
         """Return the sort key of the document in canonical order."""
-        # Documents have no `added_at`. `published_at` takes its place, so that no date counts as too late.
+        # Documents have no `added_at`. With `published_at` in its place, no date of publication is rejected
+        # for being later than `added_at`.
         added_at = self.published_at or UNDATED
         return order_key(settings or Settings(), self.published_at, added_at, self.id)
 

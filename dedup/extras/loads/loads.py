@@ -32,7 +32,7 @@ Span = tuple[int, int]  # A range of ids: the first id, and the id after the las
 
 @dataclass(frozen=True, slots=True)
 class Load(Answer):
-    """A load of a file or a program, or a removal of the articles of a feed.
+    """A load of articles from a file or a program. The removal of a feed is listed as a load, too.
 
     Attributes:
         source: the file as it was named, or the address of the feed; None: a program.
@@ -130,7 +130,7 @@ class Loads(OfCorpus):
                 for id, copy in cursor.execute(_sql("depending"), {"ids": bigints(removed)}).fetchall():
                     depending[copy].add(id)
                 shown.advance(_size(chunk))
-            # A preview changes nothing, so undo the loads that `_Chosen.of` stored for feeds.
+            # `_Chosen.of` stored a load for each feed. Undo this, because a preview changes nothing.
             raise psycopg.Rollback(savepoint)
         copies = depending[True] - gone
         related = depending[False] - gone - copies
@@ -177,11 +177,11 @@ class Loads(OfCorpus):
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """Loads to be removed together. `feeds`: ids of the feeds that some of these loads stand for."""
+    """Loads and feeds to be removed together. For each feed, a load with the feed's articles is stored."""
 
-    loads: list[int]
-    feeds: list[int]
-    of_feeds: frozenset[int]  # the loads (by number) that this call stored for feeds
+    loads: list[int]  # numbers of all loads
+    feeds: list[int]  # ids of the feeds
+    of_feeds: frozenset[int]  # numbers of the loads that `of` stored for the feeds
 
     @property
     def stored_loads(self) -> list[int]:
@@ -189,7 +189,10 @@ class _Chosen:
 
     @classmethod
     def of(cls, cursor: Cursor, names: Sequence[int | str]) -> _Chosen:
-        """Find loads by number, and store a load for each feed. Raises InputError, as `Loads.remove`."""
+        """Find loads by number and feeds by address; for each feed, store a load with the feed's articles.
+
+        Raises InputError, as `Loads.remove`.
+        """
         if not names:
             raise InputError("name a load or a feed; `dedup loads` lists them")
         numbers = [name for name in dict.fromkeys(names) if not isinstance(name, str)]
@@ -218,7 +221,7 @@ class _Chosen:
         return cursor.execute(_sql("spans"), {"loads": self.loads}).fetchall()
 
     def outcomes(self, cursor: Cursor, chunk: Sequence[Span], counts: Counter[str]) -> list[int]:
-        """Return the ids of the articles to remove; count all articles by outcome."""
+        """Return the ids of the articles to remove. Add numbers of removed and kept articles to `counts`."""
         first, end = np.array(chunk, np.int64).reshape(-1, 2).T.copy()
         values = {"first": first, "end": end, "loads": self.loads, "feeds": self.feeds}
         rows = cursor.execute(_sql("outcomes"), values).fetchall()

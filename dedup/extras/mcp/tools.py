@@ -118,7 +118,7 @@ class Tools:
         return answer(found.as_dict(), ids, "as good as the credits and the stated owners of outlets")
 
     def sources(self, id: str | None = None, text: str | None = None) -> dict[str, Any]:
-        """Return stored articles that an article or a text may be made of, as by a rewriting machine."""
+        """Return stored articles from which an article or a text may have been compiled."""
         found = self._dd.sources(id, text=text)
         told = {"sources": [one.as_dict() for one in found]}
         return answer(told, [one.id for one in found], f"a guess: {CAUTION}")
@@ -185,7 +185,7 @@ class Tools:
 
 
 def answer(told: Mapping[str, Any], ids: Sequence[str], sure: str) -> dict[str, Any]:
-    """Return the answer of a tool: bounded values, the ids that it names, and its certainty."""
+    """Return the answer of a tool: `told`, with long values cut, the `ids` in `told`, and its certainty."""
     bounded = {name: _bounded(value) for name, value in told.items()}
     return {
         "article_ids": list(dict.fromkeys(ids))[:ITEMS],

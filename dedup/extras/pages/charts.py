@@ -20,7 +20,8 @@ from dedup.extras.pages.environment import printable
 LETTERS = 60  # Maximum length of a label; longer labels are cut
 OUTLETS_DRAWN = 40  # Maximum number of outlets in a timeline; the table lists all outlets
 LETTER = 7.0  # Pixels of a letter in a label, at 13 pixels of height
-NARROW, NARROW_PLOT = 320, 190  # Pixels of bars, and of the dots of a timeline, on a screen of 360 pixels
+# Pixels of width that bars and the dots of a timeline have on a screen with a width of 360 pixels.
+NARROW, NARROW_PLOT = 320, 190
 
 # Possible intervals between ticks of the time axis; the shortest that fits at most `MARKS` times is used.
 STEPS = tuple(
@@ -93,9 +94,11 @@ def story_timeline(prints: Sequence[Print]) -> Markup:
     return picture.format(printable(told), Markup("").join(parts))
 
 
-BAR_HEIGHT, BAR_TOP, BAR_BOTTOM = 120, 18, 22  # Pixels; room for labels at both ends
+BAR_HEIGHT, BAR_TOP, BAR_BOTTOM = 120, 18, 22  # Pixels: the highest bar, and room for labels above and below
 APART = 18.0  # Room for a bar with `apart` and for its label, in percent of the width
-BAR_LETTERS, GAP = 60, 3  # Letters that fit below bars on half a wide page; least room between two labels
+# Letters that fit below the bars if the chart has half the width of a wide page; minimum gap between two
+# labels, in letters.
+BAR_LETTERS, GAP = 60, 3
 
 
 def bars(values: Sequence[Bar], title: str, name: str = "bars") -> Markup:

@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from dedup.base.words import FILTERS
 
-# Control characters that have no symbol in Unicode, noncharacters and surrogates. Also the two overrides of
-# writing direction, U+202D and U+202E, by which a title could reverse the rest of a line.
+# Characters that become U+FFFD: control characters without a symbol in Unicode, noncharacters, surrogates,
+# U+202D and U+202E. The last two override the direction of writing, so a title could reverse text after it.
 _UNSHOWN = (*range(0x7F, 0xA0), 0x202D, 0x202E, 0xFFFE, 0xFFFF, *range(0xD800, 0xE000))
 _PICTURES = dict.fromkeys(_UNSHOWN, 0xFFFD)
 _PICTURES |= {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"} | {0x0D: 0x0A}
@@ -36,7 +36,7 @@ def outside(url: str | None) -> str | None:
 
 @cache
 def environment(package: str) -> Environment:
-    """Return an environment with the templates of a package and the shared templates of this package."""
+    """Return an environment with the templates of `package`, and shared templates of `dedup.extras.pages`."""
     made = Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader("dedup.extras.pages")]),
         autoescape=True,

@@ -42,7 +42,7 @@ THREADS = 4  # All settling needs the same lock, so more threads would only wait
 
 @dataclass(frozen=True)
 class Options:
-    """The options of the pipeline, each after the name of its Scrapy setting.
+    """The options of the pipeline. Each description begins with the name of the Scrapy setting.
 
     Attributes:
         url: DEDUP_DATABASE_URL; default: as for `Deduplicator`.
@@ -172,7 +172,7 @@ class DedupPipeline:
         return self._with_verdict(item, verdict, flaws)
 
     def _values(self, item: ItemAdapter) -> dict[str, Any]:
-        """Return the values of an item by field of an article; raise TypeError for a wrong `kept`."""
+        """Map fields of an article to values of the item; raise TypeError if `kept` is not a mapping."""
         names = {name: self._options.fields.get(name, name) for name in ARTICLE_FIELDS}
         if "source_id" not in self._options.fields and item.get("source_id") is None:
             names["source_id"] = names["url"]
@@ -201,7 +201,8 @@ class DedupPipeline:
         future = self._threads.submit(work)
         if is_asyncio_available():
             return await asyncio.wrap_future(future)
-        # The first import of `reactor` installs the default reactor, so import it only after Scrapy chose.
+        # The first import of `reactor` installs the default reactor, unless a reactor is installed. So import
+        # `reactor` only here, after Scrapy has installed the reactor of its settings.
         from twisted.internet import reactor
 
         done: Deferred[None] = Deferred()

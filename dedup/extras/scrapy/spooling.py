@@ -120,7 +120,8 @@ class SpoolingDeduplicator:
             with self._gate:
                 # Deliver articles that were spooled during the delivery. No thread can spool more now.
                 self.delivered += self.spool.deliver(self._corpus.submit)
-                self._up = not self.spool  # the spool is not empty if another process delivers
+                # If another process delivers the spool, `deliver` does nothing, and the spool is not empty.
+                self._up = not self.spool
         except (DatabaseError, SpoolError) as error:
             self._went_down(error)
             return False

@@ -287,7 +287,7 @@ class Probe(Generic[_Found]):
         self._problem: ProblemError | None = None
 
     async def check(self) -> _Found:
-        """Return the last answer; raise ProblemError unless the database answered as it should."""
+        """Return the newest answer of the database; raise ProblemError if the newest question failed."""
         async with self._asking:
             if time.monotonic() - self._at > HEALTH_SECONDS:
                 failure: DatabaseError | None = None

@@ -49,7 +49,10 @@ _PLAIN: dict[Any, Schema] = {
 
 
 def schema_of(kind: Any) -> Schema:
-    """Return the JSON schema of the values that `dedup.base.answer.plain` makes of a type; else TypeError."""
+    """Return the JSON schema of the result of `dedup.base.answer.plain` for a value of type `kind`.
+
+    Raises TypeError: the type has no schema.
+    """
     if kind in _PLAIN:
         return _PLAIN[kind]
     origin, inner = get_origin(kind), get_args(kind)

@@ -81,9 +81,8 @@ def problem_of(error: Exception, place: str) -> ProblemError:
         case InputError():
             return ProblemError(400, words)
         case NotFoundError():
-            return ProblemError(
-                404, words.rpartition("; `dedup ")[0] or words
-            )  # without advice for a command line
+            # Clients cannot run the commands of dedup, so remove the advice to run a command.
+            return ProblemError(404, words.rpartition("; `dedup ")[0] or words)
         case MissingExtraError() | ImportError():  # a package, or the code of an extra, is not on the server
             return ProblemError(501, f"on the server, {words}")
         case RightsError() | SchemaError():
@@ -97,7 +96,7 @@ def problem_of(error: Exception, place: str) -> ProblemError:
 
 
 def log_place(log: logging.Logger, error: Exception) -> None:
-    """Log the type of an unexpected error with file and line; more could contain the text of an article."""
+    """Log type, file and line of an unexpected error. Its message could contain the text of an article."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
     log.error("unexpected %s in %s", type(error).__name__, where)

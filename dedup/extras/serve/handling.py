@@ -85,9 +85,13 @@ class Handling:
 
     @asynccontextmanager
     async def body(self, request: Request, *media_types: str) -> AsyncIterator[RequestBody]:
-        """Yield the body of a request, or raise ProblemError. Its memory is counted until the block ends."""
+        """Yield the body of a request; raise ProblemError if it is refused.
+
+        Until the caller's `with` block ends, the body counts towards the limit for all bodies in memory.
+        """
         given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        # For JSON this also stops pages of other sites: a browser asks before it sends JSON elsewhere (CORS).
+        # If only JSON is accepted, pages of other sites cannot send requests from a user's browser: before a
+        # browser sends JSON to another site, it asks that site's server for permission (CORS).
         if given not in media_types:
             listed = " or ".join(f"`Content-Type: {one}`" for one in media_types)
             raise ProblemError(415, f"send the header {listed}")

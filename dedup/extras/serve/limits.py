@@ -82,7 +82,7 @@ class Room:
     """Count the requests in work, or the bytes in memory, up to a maximum."""
 
     most: int
-    words: str = ""  # message of the FullError
+    words: str = ""  # message of the FullError that `take` raises
     taken: int = 0
 
     def take(self, count: int) -> None:

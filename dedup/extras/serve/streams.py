@@ -27,7 +27,7 @@ BEGINNING = b"retry: 2000\n\n"  # `EventSource` waits these milliseconds before 
 # X-Accel-Buffering tells nginx not to collect events before it sends them on.
 STREAM_HEADERS = {**HEADERS, "Content-Type": EVENTS, "X-Accel-Buffering": "no"}
 
-Ask = Callable[[str | None, int], Sequence[MarkChange]]  # Returns changes after a cursor, at most a number
+Ask = Callable[[str | None, int], Sequence[MarkChange]]  # Takes a cursor and a limit; returns later changes
 Tell = Callable[[MarkChange], dict[str, object]]  # Returns the members of a change in JSON
 
 
@@ -93,7 +93,7 @@ class StreamAnswer:
         loop = asyncio.get_running_loop()
 
         async def write(body: bytes) -> None:
-            # `send` waits until the client has read most of what was sent before.
+            # Limit the time that the client has to read, because `send` waits for a slow reader.
             connection.allow(REQUEST_SECONDS)
             await send({"type": "http.response.body", "body": body, "more_body": True})
 

@@ -129,7 +129,7 @@ class Basis(Answer):
 
     @classmethod
     def read(cls, found: Mapping[str, Any], where: str) -> Self:
-        """Return the basis in `found`, the content of the file `where`. Raises InputError: it is invalid."""
+        """Return the basis in `found`, the content of file `where`. Raises InputError: invalid content."""
         if found.get("format") != FORMAT:
             raise InputError(
                 f"{where} is of format {found.get('format')!r}, and this program knows {FORMAT}:"
@@ -152,7 +152,8 @@ class Basis(Answer):
         if self.hash_key_digest != other.hash_key_digest:
             found.append("the hash key differs")
         if not found:
-            # The digests cover all settings, also secret ones. Other differences would appear again here.
+            # The digests cover all settings, including secret ones. Compare them only if `found` is empty,
+            # because a difference that is already in `found` would appear again.
             found += [
                 f"the settings of the kind {kind} differ"
                 for kind in get_args(Kind)

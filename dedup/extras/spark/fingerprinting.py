@@ -185,7 +185,10 @@ def _first(cells: list[Column]) -> Column:
 
 
 def _digest(cells: DataFrame, layout: Layout) -> Column:
-    """Compute `exchange.text_digest` in Spark. A row that storing would change equals no stored digest."""
+    """Compute `exchange.text_digest` in Spark.
+
+    If storing a row would change one of its values, the row's digest differs from all stored digests.
+    """
     # Stored values have no NUL, so a row with a NUL cannot have the digest of a stored article.
     types, parts = dict(cells.dtypes), []
     for field in ("language", "title", "text", "scope"):
@@ -203,7 +206,7 @@ def _digest(cells: DataFrame, layout: Layout) -> Column:
 
 
 def _changed(given: DataFrame, same: DataFrame) -> DataFrame:
-    """Return the ids of the articles whose texts have to be read, with the dates given for the articles."""
+    """Return the ids of the articles whose texts must be read, with the known times of these articles."""
     left = given.join(same.select("source_id"), "source_id", "left_anti")
     ids = left.select(fn.col("source_id").alias("changed_id"), *rows.KNOWN_TIMES)
     return ids.dropDuplicates(["changed_id"])

@@ -122,8 +122,8 @@ def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> Da
 
     `pins` maps the hash of a sentence to True (always common) or False (never common).
     """
-    # A node counts as often as its class has articles. Spark counts only integers, and `rules.common` divides
-    # in Python, so that every engine computes the same floats.
+    # Each node counts `weight` times, once for every article of its class. Spark computes only integers here.
+    # `rules.common` divides them in Python, so that all engines get the same floats.
     carried = nodes.select("weight", "buckets", fn.explode("sentence_hashes").alias("sentence"))
     counted = carried.groupBy("sentence").agg(fn.sum("weight").alias("carriers"))
     many = fn.col("carriers") > settings.common_stories
@@ -137,7 +137,8 @@ def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> Da
     banded = carried.join(counted.select("sentence"), "sentence").select(
         "sentence", "weight", fn.posexplode("buckets").alias("band", "bucket")
     )
-    # With 10^10 carriers, the sum of n (n - 1) over all bands does not fit into a long, so it is a decimal.
+    # `n`: number of carriers with the same bucket. With 10^10 carriers, the sum of n (n - 1) does not fit
+    # into a long, so `n` is a decimal.
     alike = banded.groupBy("sentence", "band", "bucket").agg(
         fn.sum("weight").cast("decimal(18,0)").alias("n")
     )
@@ -150,7 +151,11 @@ def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> Da
 
 
 def _judged(batches: Iterator[pa.RecordBatch], bands: int, limit: int) -> Iterator[pa.RecordBatch]:
-    """Yield the common sentences. A row: sentence, carriers, pairs of carriers in one bucket, pinned."""
+    """Yield the common sentences among `batches`, with their effective stories.
+
+    Columns of `batches`: sentence, number of carriers, P as in `rules.common`, and whether the sentence is
+    pinned as common.
+    """
     for batch in batches:
         found: list[tuple[int, int, float]] = []
         for sentence, carriers, pairs, always in zip(*(c.to_pylist() for c in batch.columns), strict=True):
@@ -182,7 +187,8 @@ def sized(nodes: DataFrame, carried: DataFrame) -> DataFrame:
 
 def groups(nodes: DataFrame, carried: DataFrame, common: DataFrame, pins: DataFrame | None) -> DataFrame:
     """Return the nodes of each key that at least two nodes share; schema `GROUP`."""
-    # Each row has the two counts that a score needs, so counting shared keys later needs no join.
+    # Each row carries `packed`, the counts that a score needs. So a later step that counts the shared keys of
+    # pairs needs no join with `nodes`.
     found = sized(nodes, carried)
     no_buckets = fn.size("buckets") == 0
     contents = fn.when(no_buckets, fn.array("content_hash")).otherwise(fn.array().cast("array<long>"))
@@ -202,7 +208,8 @@ def groups(nodes: DataFrame, carried: DataFrame, common: DataFrame, pins: DataFr
         )
         pin_rows = found.select("node", "packed").join(fn.broadcast(ends), "node")
         rows = rows.union(pin_rows.select("kind", "key", "node", "packed"))
-    # A node with neither a previous nor a next node in its key is alone: no second pass has to count nodes.
+    # A node is alone if its key has neither a previous nor a next node. This test saves a second pass, which
+    # would count the nodes of each key.
     order = Window.partitionBy("kind", "key").orderBy("node")
     rows = rows.withColumns(
         {

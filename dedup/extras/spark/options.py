@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 # Minimum of the head (see `rounds.py`): most edited copies of a story are duplicates of its first few texts.
 HEAD_MINIMUM = 16
 
-# Maximum number of pairs of a round, per row of the table `groups`, which has a row per key and node.
-# A round with a head of 16 never has more than 8 pairs per row.
+# Maximum number of pairs of a round, per row of the table `groups`, if the head is above the minimum. The
+# table has a row per key and node. With a head of 16, a key of n nodes has at most min(n, 16)^2 / 2 pairs, so
+# a round has at most 8 pairs per row.
 PAIRS_PER_ENTRY = 8
 
 # Maximum number of pairs of duplicates that one task decides: 32 MB of numbers, and about two seconds.
@@ -158,9 +159,10 @@ class Options:
 
 
 def head(sizes: Mapping[int, int], minimum: int, budget: int) -> int:
-    """Return the largest head w with sum over keys of min(n, w)^2 / 2 <= budget, but at least `minimum`.
+    """Return the largest head whose pairs are within `budget`, but at least `minimum`.
 
-    `sizes` maps a number n to the number of keys with n undecided nodes.
+    `sizes` maps a number n to the number of keys with n undecided nodes. A key of n nodes counts as
+    min(n, head)^2 / 2 pairs.
     """
 
     def twice(w: int) -> int:

@@ -54,11 +54,12 @@ _READER = {
 
 
 def arranged(df: DataFrame, mapping: Mapping[str, str] | None, record_bytes: int) -> tuple[DataFrame, Layout]:
-    """Return the columns with fields of articles, as c0, c1, …, then the column `size`; and the layout.
+    """Select the columns that hold fields of articles. Return the selected table and its layout.
 
-    `mapping` maps fields to columns; `publisher.name` means a column within a struct. A row with more bytes
-    of text than `record_bytes` keeps only its source_id. Raises InputError: a required or mapped column is
-    missing, repeated or of an impossible type.
+    The selected columns are named c0, c1, …; a column `size` is added. `mapping` maps fields to columns;
+    `publisher.name` means a column within a struct. A row with more bytes of text than `record_bytes` keeps
+    only its source_id. Raises InputError: a required or mapped column is missing, repeated or of an
+    impossible type.
     """
     mapping = mapping or {}
     for field in mapping:

@@ -47,7 +47,8 @@ def originals(
     )
     rows = found.where("original < node").withColumnRenamed("node", "id")
     if members is not None and own is not None:
-        # An original may be later than the first article of a class, and earlier than a copy in that class.
+        # The number of a node is the number of its first article. An original that is later than this article
+        # may be earlier than a copy in the node's class, so compare originals with each copy's own number.
         copies = members.where("id != node").select("id", "node")
         canonical = own.select(fn.col("a").alias("node"), fn.col("a").alias("original"), "rule", *_SCORES)
         later = copies.join(found.union(canonical), "node").where("original < id").drop("node")
@@ -59,7 +60,10 @@ def originals(
 def own_scores(
     nodes: DataFrame, carried: DataFrame, members: DataFrame, gone: DataFrame, settings: Settings
 ) -> DataFrame:
-    """Score each canonical node with itself, for the copies in the node. Schema `EDGE`, where a = b."""
+    """Return the scores of canonical nodes and their own copies; schema `EDGE`, where a = b.
+
+    All articles of a node have equal fingerprints, so the node is scored against itself.
+    """
     several = members.where("id = node").select("node").join(gone, "node", "left_anti")
     classes = sized(nodes.join(several, "node", "left_semi"), carried)
     classes = classes.withColumn("sentences", fn.size("sentence_hashes"))
@@ -200,7 +204,8 @@ class Result:
             (folder / RUN_FILE).unlink()
         for name, table in tables.items():
             table.write.mode("overwrite").parquet(f"{output}/{name}")
-        # Only Spark can write to a remote store, and it writes folders.
+        # If the tables are on this machine, write a file. Only Spark can write to a remote store, and Spark
+        # writes a folder.
         if (folder / "refused").is_dir():
             (folder / RUN_FILE).write_text(json.dumps(self.report, indent=2) + "\n", "utf-8")
             return

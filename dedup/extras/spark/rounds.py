@@ -44,7 +44,7 @@ class Rounds:
     members: DataFrame | None  # None if every class has one article
     settings: Settings
     options: Options
-    budget: int  # maximum number of pairs of a round, unless the smallest head needs more
+    budget: int  # maximum number of pairs of a round whose head is above `options.head_minimum`
     _edges: list[str] = field(default_factory=list)
     _eligible: list[str] = field(default_factory=list)
     _canonical: list[str] = field(default_factory=list)
@@ -69,7 +69,8 @@ class Rounds:
             check_allowed(counted, self.options.allow_pairs)
         about: dict[str, Any] = {"head": head, "eligible": None}
         self._report.append(about)
-        # If a single round suffices, HEAD scores all pairs. STAR and a list of eligible nodes are not needed.
+        # If the first round is the last, HEAD scores all pairs, so STAR and a list of eligible nodes are not
+        # needed.
         if not (last and number == 1):
             name = self._name(number, "eligible")
             self.steps.table(name, lambda: self._new_eligible(number, places, head), ELIGIBLE)
@@ -122,7 +123,7 @@ class Rounds:
     # DECIDE: find the duplicates among eligible nodes
 
     def _decide(self, number: int, edges: DataFrame, last: bool) -> list[str]:
-        """Decide which eligible nodes are out or must wait. Return the names of the steps that hold them."""
+        """Decide which eligible nodes are out or must wait. Return the names of tables with these nodes."""
         step = self._name(number, "open")
         self.steps.table(step, lambda: self._open(number, edges, last), OPEN)
         found: list[str] = []
@@ -159,7 +160,10 @@ class Rounds:
         return found.join(eligible, "a", "left").withColumn("free", fn.col("round").isNotNull())
 
     def _peel(self, number: int, turn: int, step: str) -> str | None:
-        """Mark the duplicates of surely canonical nodes as out. Return the step of the other pairs."""
+        """Mark the duplicates of surely canonical nodes as out. Return the step with the remaining pairs.
+
+        Returns None if there is no such duplicate.
+        """
         # An eligible node is surely canonical if it is not the later node of any pair of `step`.
         edges = self.steps.tables([step], OPEN)
         name = self._name(number, f"peel-{turn}")
@@ -212,8 +216,8 @@ class Rounds:
             )
         joined = _star_pairs(never, centres, "x > c")
         if self.members is not None and self._gone:
-            # A duplicate's class may begin before the canonical node and end after it: compare the duplicate
-            # with this node, too.
+            # A class of articles whose first article is a duplicate may begin before a new canonical node and
+            # end after it. Later articles of the class may be copies of this node, so compare both nodes.
             gone = self.steps.tables(self._gone, FATE).where("out").select("node", _as("round", "gone"))
             late = self.members.where("id = node").select("node", "last").join(gone, "node")
             joined = joined.union(
@@ -313,7 +317,7 @@ def pairs_of(joined: DataFrame, settings: Settings) -> DataFrame:
 
 
 def _possible(settings: Settings) -> Column:
-    """Return a condition: false for pairs that share nothing but sentences, and too few to be related."""
+    """Return a condition that is false if a pair shares only sentences, and too few to be related."""
     (sentences_a, shingles_a), (sentences_b, shingles_b) = (
         (fn.shiftright(name, 32), fn.col(name).bitwiseAND(fn.lit(0xFFFFFFFF)))
         for name in ("packed_a", "packed_b")

@@ -53,7 +53,7 @@ class Layout:
     shape: RecordShape  # the fields, with the numbers of their cells
     cells: int  # the number of columns c0, c1, …
     structs: frozenset[int]  # cells that only tell whether a struct is present
-    lists: frozenset[int]  # cells that only tell whether a list or another value is present
+    lists: frozenset[int]  # cells that only tell whether a value of another type, such as a list, is present
 
     def places(self, field: str) -> list[int]:
         """Return the numbers of the cells that may hold a field, in the order in which they are tried."""

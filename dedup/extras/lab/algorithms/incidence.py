@@ -97,8 +97,9 @@ def join(matrix: csr_array, threshold: float) -> Iterator[Pairs]:
     for pairs, both in shared(prefixes):
         a, b = pairs[:, 0], pairs[:, 1]
         close = np.minimum(size[a], size[b]) >= bound * np.maximum(size[a], size[b])
-        # `most` bounds the shared items. Take the set whose prefix ends with the rarer item. `both` counts
-        # the shared items in this prefix. The set has `rest` other items, which may all be shared.
+        # `most` is an upper bound of the number of shared items. Of both sets, take the set whose prefix ends
+        # with the rarer item. `both` counts the shared items within this prefix. `rest` counts the items
+        # outside this prefix, which may all be shared.
         most = both + np.where(last[a] <= last[b], rest[a], rest[b])
         pairs = pairs[close & (most >= bound / (1 + bound) * (size[a] + size[b]))]
         yield pairs[jaccard(matrix, pairs, shared_of(matrix, pairs)) >= np.float32(threshold)]
@@ -111,7 +112,7 @@ def just_below(threshold: float) -> float:
 
 
 def rarest(matrix: csr_array, counts: npt.NDArray[np.int64]) -> csr_array:
-    """Return a matrix of the `counts[i]` rarest items of each row i; its columns run from rare to common."""
+    """Return a matrix with only the `counts[i]` rarest items of row i, and columns from rare to common."""
     # The filters need the same order of items in all rows, so the sort is stable for equally rare items.
     size = sizes(matrix)
     rank = np.empty(matrix.shape[1], np.int64)

@@ -58,7 +58,8 @@ def longest_common_substring(a: str, b: str) -> CommonRun:
         return CommonRun(len(a), 0, start)
     if len(b) < len(a) and (start := a.find(b)) >= 0:
         return CommonRun(len(b), start, 0)
-    # Colliding hashes can only make the run too long. If the two runs differ, try hashes of another seed.
+    # Colliding hashes can only make the run too long. If the run of `a` differs from the run of `b`, try
+    # hashes of another seed.
     for seed in count():
         length, i, j = found = _longest(a, b, seed)
         if a[i : i + length] == b[j : j + length]:
@@ -68,8 +69,8 @@ def longest_common_substring(a: str, b: str) -> CommonRun:
 
 def _longest(a: str, b: str, seed: int) -> CommonRun:
     """Return the longest common run by comparing hashes only, in O(n log² n) time."""
-    # First find the largest power of two for which the texts share a stretch. Then lengthen this run by the
-    # smaller powers of two. `places`: the starts of runs that both texts have.
+    # First find the largest power of two that is the length of a common stretch. Then try to lengthen this
+    # common run by each smaller power of two. `places`: for each text, the starts of its common runs.
     levels = [(letters(a, seed), letters(b, seed))]  # level k: stretches of 2^k characters
     while 2 * (width := 1 << len(levels) - 1) <= min(len(a), len(b)):
         longer = (doubled(levels[-1][0], width), doubled(levels[-1][1], width))
@@ -82,7 +83,7 @@ def _longest(a: str, b: str, seed: int) -> CommonRun:
     for level in range(len(levels) - 1, -1, -1):
         fitting = [at[at + length < len(step)] for at, step in zip(places, levels[level], strict=True)]
         longer_hashes = [
-            mixed(hashed[: len(at)], step[at + length])  # `at` lacks at most the last places
+            mixed(hashed[: len(at)], step[at + length])  # `fitting` drops only places at the end of a text
             for hashed, at, step in zip(hashes, fitting, levels[level], strict=True)
         ]
         common = _common(longer_hashes[0], longer_hashes[1])

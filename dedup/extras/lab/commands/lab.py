@@ -169,7 +169,7 @@ def _print(found: Comparison) -> None:
 
 
 def _columns(found: Comparison) -> list[FigureColumn]:
-    """Return the columns that fit the terminal. The report has more of them, and --json all figures."""
+    """Return the columns that fit the terminal. The report has more columns, and --json has all figures."""
     from dedup.extras.lab.report.figures import JUDGED, UNJUDGED
 
     if not found.evaluations:

@@ -15,7 +15,7 @@ from dedup.extras.lab.commands import LAB_PACKAGES, LARGE
 # These methods run besides dedup's own rule, because each method finds pairs that the rule does not find.
 OTHERS = "sentences,spotsigs,minhash,tfidf"
 
-LIMIT_SECONDS = 300.0  # Maximum time per method; on two cores, the methods above end within 10 minutes
+LIMIT_SECONDS = 300.0  # Maximum time per method; on two cores, the four methods above take 10 minutes at most
 
 
 def pairs(

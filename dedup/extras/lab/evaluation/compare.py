@@ -170,7 +170,8 @@ def _run(
     """Run one method in a worker process, which saves the result or sends the reason of a failure."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with contextlib.suppress(ValueError, OSError):  # some systems cannot limit a process
-        # The limit is on address space. Libraries reserve more than they use, so `_reserved()` is added.
+        # The limit counts all reserved address space, and libraries reserve much more than they use. So add
+        # the space that is reserved before the method runs.
         limit = memory + _reserved()
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     try:

@@ -105,7 +105,10 @@ def average_precision(points: Iterable[CurvePoint]) -> float:
 
 
 def _tuned(scores: Likeness, grades: Grades, half: Flags, wanted: Flags) -> tuple[Tally, tuple[float, float]]:
-    """Return the tally of both halves, each at the best threshold of the other half, and both thresholds."""
+    """Tally each half of the articles at the best threshold of the other half.
+
+    Returns the sum of both tallies, and the two thresholds.
+    """
     parts, thresholds = [], []
     for here in (False, True):
         there = half != here
@@ -119,7 +122,10 @@ def _tuned(scores: Likeness, grades: Grades, half: Flags, wanted: Flags) -> tupl
 
 
 def _best_threshold(points: Sequence[CurvePoint]) -> float:
-    """Return the mean of the score with the best F1 and the next lower score; 1.0 if no pair is right."""
+    """Return a threshold midway between the score with the best F1 and the next lower score.
+
+    Returns 1.0 if no pair is right.
+    """
 
     def f1(point: CurvePoint) -> float:
         return 2 * point.precision * point.recall / ((point.precision + point.recall) or 1)

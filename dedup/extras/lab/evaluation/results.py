@@ -52,7 +52,11 @@ class MethodResult:
 
 
 def opinions(results: Sequence[MethodResult], keys: Keys, size: int) -> tuple[Likeness, Flags]:
-    """Return arrays (methods, pairs) of scores (NaN: no score) and acceptances. `keys`: pairs, ascending."""
+    """Return each method's score of each pair, and whether the method accepts the pair.
+
+    Both arrays have the shape (methods, pairs); a missing score is NaN. `keys`: ascending `pair_keys` of the
+    pairs. `size`: number of documents.
+    """
     scores = np.full((len(results), len(keys)), np.nan, np.float32)
     accepted = np.zeros(scores.shape, np.bool_)
     for row, result in enumerate(results):

@@ -48,7 +48,7 @@ class MadeCase:
     def add(
         self, name: str, text: str, title: str, publication: str | None = None, minute: int | None = None
     ) -> None:
-        """Add an article, published `minute` (default: number of earlier articles) minutes after `START`."""
+        """Add an article. `minute`: its time in minutes after `START`; default: number of articles so far."""
         time = START + timedelta(minutes=len(self.articles) if minute is None else minute)
         self.articles.append(Article(name, text, title, None, publication, time, None, "en"))
 

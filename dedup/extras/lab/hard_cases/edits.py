@@ -47,7 +47,7 @@ def printed(dice: Dice, draft: Draft, writer: Writer) -> str:
 
 
 def trimmed(dice: Dice, body: Paragraphs) -> Paragraphs:
-    """Cut sentences at the end with at most a third of all words; none if the last one alone has more."""
+    """Cut sentences at the end, at most a third of all words. If the last sentence is longer, cut nothing."""
     sentences = [(i, sentence) for i, paragraph in enumerate(body) for sentence in paragraph]
     most = int(MOST_TRIMMED * sum(_length(sentence) for _, sentence in sentences))
     room = dice.between(min(_length(sentences[-1][1]), most), most)

@@ -29,7 +29,7 @@ DIGEST_FOOT = "That is all for now. If a friend sent you this briefing, you can 
 SHARES = tuple(range(10, 100, 10))  # percent of the words that are left in an excerpt
 EXCERPT_SAME_FROM = 70  # an excerpt with at least this percentage of the words is a duplicate
 PLACES = ("top", "middle")
-LENGTHS = (350, 700)  # minimum and maximum words of an original; 10 % of its words are an article, too
+LENGTHS = (350, 700)  # minimum and maximum words of an original; an excerpt of 10 % still has 35 words
 
 BLOG_SAME_FROM = 0.8  # minimum Jaccard (of 5-word shingles) of two versions that are duplicates
 FIRST_POSTS = 5  # number of posts in the first version; each later version has 1 to 3 more
@@ -60,7 +60,7 @@ def _digest(drafts: list[Draft], most: int | None) -> str:
 
 
 def make_excerpts(seed: int, per_share: int = 20) -> MadeCase:
-    """Make `per_share` articles for every share and place, each with one excerpt."""
+    """Make `per_share` articles with one excerpt each, for every share in `SHARES` and place in `PLACES`."""
     dice = Dice(f"excerpts/{seed}")
     found = MadeCase()
     for share in SHARES:

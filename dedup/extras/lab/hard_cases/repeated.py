@@ -46,7 +46,7 @@ def _publish(found: MadeCase, name: str, draft: Draft) -> None:
 
 
 def make_templates(seed: int, items: int = 1_000, twice: int = 50) -> MadeCase:
-    """Make items by alternating bots, and send some items again. `twice`: number of items sent again."""
+    """Make articles from the templates of several bots in turn. `twice`: number of articles to repeat."""
     dice = Dice(f"templates/{seed}")
     found = MadeCase()
     for number in range(items):

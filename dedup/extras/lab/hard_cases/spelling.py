@@ -78,14 +78,14 @@ KINDS: dict[str, Callable[[str], str]] = {
 
 
 def make(seed: int, originals: int = 100) -> MadeCase:
-    """Make `originals` articles that every kind of change alters, each with one copy per kind."""
+    """Make `originals` articles, each with one copy per kind of change. Every change alters the text."""
     found, tried = MadeCase(), 0
     while len(found.truth) < originals * (len(KINDS) + 1):
         writer = Writer(f"spelling/{seed}/{tried}")
         draft = _with_headings(writer.article(WORDS), writer)
         tried += 1
         copies = {kind: change(draft.text) for kind, change in KINDS.items()}
-        if draft.text in copies.values():
+        if draft.text in copies.values():  # a change alters nothing in this text
             continue
         name = f"spelling-{tried:04}"
         texts = {name: draft.text} | {f"{name}-{kind}": text for kind, text in copies.items()}

@@ -57,7 +57,10 @@ def make(
 
 
 def _printed(dice: Dice, draft: Draft, paper: Paper, writer: Writer, least: float) -> str:
-    """Return the first drawn page that is similar enough to the agency's text, or the most similar page."""
+    """Return the first page with random edits that is similar enough to the agency's text.
+
+    If `DRAWS` pages are too different, returns the most similar page.
+    """
     page, kept = "", -1.0
     for _ in range(DRAWS):
         drawn = paper.page(printed(dice, draft, writer))

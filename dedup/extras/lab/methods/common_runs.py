@@ -32,7 +32,7 @@ class CommonSubstring(Method):
 
     threshold: float = 0.3  # share of the text that is one unchanged run; edits cut a copy into several runs
     floor: float = 0.2  # shorter runs are quotations, or set phrases, which would make many candidates
-    over: str = "shorter"  # the text ("shorter" or "longer") by whose length the run's length is divided
+    over: str = "shorter"  # score = length of the run / length of this text, "shorter" or "longer"
 
     def __post_init__(self) -> None:
         if self.over not in ("shorter", "longer"):

@@ -35,7 +35,7 @@ class FuzzyHash(Method):
     finds = "articles whose digests share 7 characters in a row"
 
     threshold: float = 0.5  # our choice, because the source names no threshold
-    floor: float = 0.01  # every score above 0
+    floor: float = 0.01  # the lowest score above 0, because ssdeep's scores are whole percentages
 
     def fit(self, corpus: DocumentSet) -> None:
         texts = (document.text.encode(errors="surrogatepass") for document in corpus)
@@ -54,14 +54,17 @@ def compare(a: str, b: str) -> float:
 
 
 def parts(digest: str) -> set[str]:
-    """Return items made of block size and characters; digests with a score above 0 share an item."""
+    """Return the items of a digest. Two digests with a score above 0 share an item.
+
+    An item is a block size with a run of `COMMON_CHARACTERS` characters, or with all its characters.
+    """
     if not digest:
         return set()
     size, first, second = digest.split(":")
     first, second = shortened(first), shortened(second)
     found = {f"{size}:{part}" for part in character_grams(first, COMMON_CHARACTERS)}
     found |= {f"{2 * int(size)}:{part}" for part in character_grams(second, COMMON_CHARACTERS)}
-    found.add(f"{size}={first}")  # finds equal digests, also with fewer than 7 characters
+    found.add(f"{size}={first}")  # finds equal digests, even with fewer than `COMMON_CHARACTERS` characters
     return found
 
 

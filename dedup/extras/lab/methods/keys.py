@@ -21,10 +21,11 @@ _TOKEN = re.compile(rf"[^\W_]{{{SHORTEST_TOKEN},}}")  # letters and digits
 
 @dataclass
 class Sketches(SameKey):
-    """Method 4: one bucket per article, the smallest shingle hash modulo n; pairs are not verified.
+    """Method 4: articles in the same bucket are duplicates, without further comparison.
 
-    From a news-technology blog, 2012, with the shingles of method 2. The probability that two articles share
-    a bucket is their Jaccard (a bucket is a MinHash of one hash function), plus 1 / n by chance.
+    The bucket of an article is its smallest shingle hash, modulo the number n of buckets. From a
+    news-technology blog, 2012, with the shingles of method 2. The probability that two articles share a
+    bucket is their Jaccard (a bucket is a MinHash of one hash function), plus 1 / n by chance.
     """
 
     row = "4"

@@ -1,4 +1,4 @@
-"""Row 0: the product's own rule, which gives the marks (docs/semantics.md, sections 2 to 5).
+"""Row 0 of `dedup lab methods`: the product's own rule, which gives the marks (docs/semantics.md).
 
 The groups of this rule are stories: an original with its own duplicates, not all articles that pairs link.
 """
@@ -68,7 +68,7 @@ class Product(Method):
 
 @dataclass
 class DamagedPrints(Product):
-    """Row 0p: the product's rule with `damaged_print=on`, for scanned papers (docs/archives.md)."""
+    """Row 0p of `dedup lab methods`: the product's rule for scanned papers, `damaged_print=on`."""
 
     row = "0p"
     name = "dedup-prints"

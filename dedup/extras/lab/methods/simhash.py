@@ -44,7 +44,7 @@ class SimHash(Method):
 
     def candidates(self) -> Iterator[Pairs]:
         blocks = self._hashes.view(np.uint16).reshape(-1, BITS // 16).astype(np.int64)
-        blocks += np.arange(BITS // 16) << 16  # adds the place: blocks match only at the same place
+        blocks += np.arange(BITS // 16) << 16  # adds each block's position: only blocks of one position match
         rows = zip(blocks, self._some, strict=True)
         return sharing(incidence(row if some else [] for row, some in rows))
 

@@ -54,10 +54,11 @@ class TfIdf(Method):
 
 @dataclass
 class WordsOnce(Method):
-    """Score: the longest common subsequence of words that occur once, over the larger number of such words.
+    """Keep only the words that occur once in each text, and compare the two lists of words.
 
-    DUPNIQ, for scanned books: two editions of one text have most of these words in the same order, even if
-    words between them are misread.
+    The score is the length of the longest common subsequence of the lists, divided by the length of the
+    longer list. The method, DUPNIQ, is for scanned books: two editions of one text have most of these words
+    in the same order, even if words between them are misread.
     """
 
     row = "15"
@@ -65,7 +66,7 @@ class WordsOnce(Method):
     about = "common subsequence of words said once"
     source = "Yalniz, Can, Manmatha, CIKM 2011"
     finds = "articles that share enough words said once"
-    quadratic = True  # almost any two articles of one language share such a word
+    quadratic = True  # almost any two articles of one language share a word that occurs once
 
     threshold: float = 0.3
     floor: float = 0.2

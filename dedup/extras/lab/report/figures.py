@@ -87,7 +87,7 @@ class FigureColumn:
     name: str  # lower heading in the report
     value: Callable[[FigureEntry], float | None]
     show: Callable[[float], str] = share
-    best: int = 1  # 1 if more is better, -1 if less is better, or 0
+    best: int = 1  # 1 if more is better, -1 if less is better, 0 if neither is better
     short: str = ""  # heading in a terminal; the terminal leaves out a column without this heading
 
     def shown(self, entry: FigureEntry) -> str:

@@ -54,7 +54,7 @@ def render(comparison: Comparison) -> str:
 
 HEAT_STEPS = (0.005, 0.05, 0.15, 0.35, 0.65)  # at each of these shares of lost pairs, a cell gets darker
 
-Classes = list[tuple[str, str]]  # classes of pairs: name and size in words
+Classes = list[tuple[str, str]]  # classes of pairs: the name, and the size as a phrase such as "3 pairs"
 Heated = tuple[str, int | None]  # a recall, and the darkness of its cell
 
 

@@ -12,7 +12,7 @@ from dedup.extras.lab.evaluation.comparison import Comparison
 from dedup.extras.lab.evaluation.disagreements import PRODUCT_ROW
 from dedup.extras.lab.report.figures import FigureEntry, amount, percent, share
 
-CUT_OFF = "sentences"  # the method with the plain cut-off for common sentences
+CUT_OFF = "sentences"  # the method that uses the plain cut-off (see above)
 CLOSE = (
     0.01  # a smaller difference of tuned F1 does not count: another corpus may reverse the order of methods
 )

@@ -138,7 +138,7 @@ def started(
 
 
 def announce(words: str, log_format: LogFormat) -> None:
-    """Print words on stderr; or log them, if the log is JSON, because programs parse each line of stderr."""
+    """Print `words` on stderr; with a JSON log, log them, so that programs can parse each line of stderr."""
     if log_format == "json":
         logging.getLogger("dedup.serve").info(words)
     else:

@@ -200,9 +200,13 @@ def whole_tables(cursor: Cursor) -> None:
 
 
 def store_fingerprints(cursor: Cursor) -> None:
-    """Store the result's new fingerprints for later use. Delete fingerprints that a stopped engine left."""
+    """Store the result's new fingerprints, which a later step puts in use.
+
+    First deletes fingerprints that an interrupted run stored, but did not put in use.
+    """
     whole_tables(cursor)
-    # The import notes no changes of sentences: if it stops here, the next backfill counts all sentences.
+    # The import does not record which sentences the new fingerprints add. So the next backfill must count all
+    # sentences if the import ends before `write`.
     _execute(cursor, "recount_all", "forget_waiting", "store_fingerprints")
 
 
@@ -232,7 +236,8 @@ def write(
     cursor.execute(_sql("write_flags"))
     common_sentences.apply(cursor, checked.changes, (), dict(examples))
     common_sentences.finish(cursor, checked.counts, checked.taken, settings, everything=True)
-    # The result's fingerprints are in use by now. Delete the other waiting ones, which a stopped engine left.
+    # The result's fingerprints are in use by now. Delete fingerprints that an interrupted run stored, but did
+    # not put in use.
     _execute(cursor, "forget_waiting", "note_unread")
     memory_engine.note_settled_through(cursor, one_row(cursor, _sql("last_settled"))[0])
     # When people changed articles, triggers removed pairs and made marks stale. Repeat this, because the
@@ -241,7 +246,8 @@ def write(
         articles.remove_pairs(cursor, rewritten)
         articles.withdraw(cursor, left)
         settling.make_stale(cursor, _ids(cursor, "partners", gone).tolist())
-        # Triggers noted no sentences of articles that changed before a new fingerprint was stored: count all.
+        # If an article changed before its new fingerprint was stored, no trigger recorded its sentences, so
+        # the next backfill must count all sentences.
         if len(_ids(cursor, "newly_fingerprinted", bigints({*gone.tolist(), *rewritten.tolist()}))):
             _execute(cursor, "recount_all")
 
