@@ -102,7 +102,7 @@ def _contents(found: list[tuple[str, Any]]) -> Iterator[str]:
 
 
 def _first_sentence(command: Any) -> str:
-    """Return the first paragraph of a command's help, for the list of commands."""
+    """Return the first paragraph of a command's help, usually one sentence, for the list of commands."""
     return " ".join(cleandoc(command.help).split("\n\n")[0].split())
 
 

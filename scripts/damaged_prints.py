@@ -132,9 +132,12 @@ class Prints:
         return found
 
     def undecided(self, pairs: Pairs) -> tuple[Flags, Flags, PrintPairs, Shares]:
-        """Return flags of the pairs that are duplicates without the rule, and flags of the other pairs that
-        the rule may decide, because they have a common bucket and similar prints. For the latter pairs, also
-        return the counts of their prints and their signature Jaccards."""
+        """Find the pairs that the rule for damaged print may decide: they are no duplicates without the rule,
+        but have a common bucket and similar prints.
+
+        Return flags of the duplicates without the rule, flags of the pairs found, and, for the pairs found,
+        the counts of their prints and their signature Jaccards.
+        """
         settings, profiles = self._profiles["on"]
         scored = profiles.score(pairs, settings)
         known = replace(scored, print_jaccard=np.zeros(len(pairs))).duplicates(settings)

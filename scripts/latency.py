@@ -110,7 +110,7 @@ def measure_news(url: str, database: Database, options: argparse.Namespace) -> I
 
 
 def measure_family(url: str, database: Database, options: argparse.Namespace) -> Latencies:
-    """Measure while a backfill settles the items of one template."""
+    """Measure submissions while a backfill settles the items of one template."""
     fresh_corpus(database)
     items = CASES["templates"].make(1, items=2 * (options.family + MORE_ITEMS), twice=0).articles
     family = [as_published(item) for item in items if item.source_id.startswith("quake")]

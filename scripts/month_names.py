@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def table() -> str:
-    """Return the content of the file, as JSON."""
+    """Return the content of `month_names.json`."""
     # Locales of a country are left out, because they repeat the names of the language.
     every = [i for i in localedata.locale_identifiers() if not re.search("_([A-Z]{2}|[0-9]{3})$", i)]
     return json.dumps({"press": names(PRESS), "all": names(every)}, ensure_ascii=False) + "\n"

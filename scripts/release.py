@@ -203,7 +203,7 @@ def installed(root: Path = ROOT) -> str:
     if wheel is None:
         raise NotReadyError("no wheel of dist/ is for this machine")
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o711)  # started by root, the server runs as another user, who must enter
+        Path(folder).chmod(0o711)  # if root runs this, the server is another user, who needs the folder
         venv.create(Path(folder, "env"), with_pip=True)
         python = Path(folder, "env", "bin", "python")
         pip = (python, "-m", "pip", "--disable-pip-version-check")

@@ -60,7 +60,8 @@ def cases(report: Path) -> list[Case]:
 
 
 def rows(found: Sequence[Case]) -> list[tuple[str, ...]]:
-    """Return a row of the table for each test, sorted by promise; failed cases report no promise."""
+    """Return a row of the table for each test, sorted by the numbers of the tested promises. A failed case
+    reports no numbers, so other cases of its test give them."""
     tests: dict[str, list[Case]] = {}
     for case in found:
         tests.setdefault(case.test, []).append(case)

@@ -99,7 +99,8 @@ def _compare_versions(
         with database.transaction() as cursor:
             for task in articles.load_texts(cursor, sorted(wanted - known.keys())):
                 known[task.id] = task.revision, fingerprinter.sentences_of(task)
-            # A missing text belongs to a row of an attached table that changed after the pairs were listed.
+            # Skip pairs without both texts: a text is missing if its row of an attached table changed after
+            # the pairs were listed.
             readable = [pair for pair in pairs if pair.id in known and pair.other_id in known]
             altered = [_difference(pair, known) for pair in readable if pair.altered]
             added = [one for pair in readable if pair.added and (one := _addition(pair, known))]

@@ -32,7 +32,7 @@ from dedup.store import settling
 from dedup.store.settling import Among, FingerprintRow, Outcome, PairRows
 
 COMPARED_AT_ONCE = 20_000  # Maximum comparisons per step; later steps skip duplicates found before
-MAX_WORK = 1_000_000  # Maximum work per transaction, about 0.3 s. A key shared with a candidate is 1 unit
+MAX_WORK = 1_000_000  # Maximum work per transaction, about 0.3 s. An article found by a key is 1 unit
 ROW_WORK = 200  # Units of work to write one pair
 
 
@@ -175,9 +175,9 @@ class _SettleBatch:
             row = rows[place]
             if row.score is not None and row.reason is not None:
                 best.score[place], best.rule[place] = row.score, CODE[Rule(row.reason)]
-        # Of two equal matches the earlier one counts. An article inside may come before the present best
-        # match of a settled article, so the places of the present best matches are needed.
         self._through = settling.note_reached(self._cursor, self._settings, times[-1])
+        # Of two equal matches the earlier match counts. So if an article inside may come before the present
+        # best match of a settled article, find the place of that best match.
         if self._through is not None and times[0] <= self._through:
             settled = self._ids_at(self._settled)
             later = settling.find_later_best_matches(self._cursor, self._settings, settled)
@@ -197,7 +197,12 @@ class _SettleBatch:
 
     def _retain_pairs(self, similar: PairArrays, stay: Flags, gained: Flags) -> PairArrays:
         """Return the pairs in which an article inside is still the best match of an earlier article outside.
-        `stay`: flags of articles that stay canonical. `gained`: flags of articles with a new best match."""
+
+        Args:
+            similar: the similar pairs of an article inside and an article outside.
+            stay: flags, true if an article stays canonical.
+            gained: flags, true if an article outside has a new best match.
+        """
         kept = settling.find_best_match_pairs(self._cursor, self._ids)
         known = {number: i for i, number in enumerate(similar.codes().tolist())} if kept else {}
         found: list[int] = []
@@ -214,7 +219,8 @@ class _SettleBatch:
         return similar[np.array(found, np.int64)]
 
     def _enter_pairs(self, late: PairArrays) -> PairArrays:
-        """Return new pairs of settled articles outside with earlier articles that became canonical."""
+        """Return the pairs of `late` that their later article keeps. `late`: similar pairs of a settled
+        article outside with an earlier article that has just become canonical."""
         by_later: dict[int, list[int]] = {}
         for i, later in enumerate(late.later.tolist()):
             if self._rows[later].id not in self._unsettled:
@@ -232,7 +238,8 @@ class _SettleBatch:
         return late[np.array(found, np.int64)]
 
     def _find_stale_duplicates(self, appeared: list[FingerprintRow]) -> set[int]:
-        """Return settled duplicates outside whose original may change because `appeared` became canonical."""
+        """Return settled duplicates, outside the batch, that may have another original now. `appeared`:
+        articles that have just become canonical."""
         early = [row for row in appeared if self._through is not None and row.order[0] <= self._through]
         if not early:
             return set()

@@ -66,14 +66,15 @@ class Submissions:
             verdict = self.lookup(article)
         except (BusyError, CollisionError):
             return Verdict(article.source_id, "pending", None, None, NOT_ASKED)
-        # The article is unsettled, too; if it was deferred, the count does not include it.
+        # At least this article is unsettled; the lookup does not count a deferred article.
         return replace(verdict, unsettled=max(1, verdict.unsettled))
 
     def _settle(self, article: Article, seconds: float) -> Verdict:
         def settle(rulebook: Rulebook) -> Verdict:
             if not rulebook.state.same_program():
                 with self._database.transaction(seconds=seconds) as cursor:
-                    rulebook.check(cursor)  # raises an error if a backfill has just adopted this program
+                    # Raise StaleRulesError if a backfill has recorded this program's versions meanwhile.
+                    rulebook.check(cursor)
                 return self.defer(article, OTHER_PROGRAM)
             try:
                 made = hook.fingerprint(rulebook, article)

@@ -322,8 +322,8 @@ class _Block:
             self._result.report_at(article, f"the canonical flag is {article.canonical}", Healing.SETTLE)
         kept = kept_originals(originals, settings) if originals else kept_similar(earlier, settings)
         best = None if originals else best_match(similar)
-        # If the best match of an article is a later article, that pair is kept, too. It is checked here with
-        # the earlier article, because only this article has been compared with all its possible matches.
+        # If the best match is a later article, their pair is kept, too. Check this pair here, not with the
+        # later article, because only here are all possible matches of the earlier article known.
         later = {Pair.of(best[1], article.id, best[2])} if best and best[0] > article.order else set[Pair]()
         for kind, present, wanted in (
             ("pair", stored, {Pair.of(article.id, other, related) for _, other, related in kept}),
@@ -350,7 +350,7 @@ def _check_attached(cursor: Cursor, result: Verification) -> None:
     """Compare every row of attached tables with its article, and the marks in that row with stored marks."""
     for attachment in attachments.list_active(cursor):
         for line in drift.problems_of(cursor, attachment) or drift.held(attachment):
-            result.report(line, None)  # only a person can repair a change by the owner of the table
+            result.report(line, None)  # None: only a person can repair the owner's table
             break
         else:
             noted = outbox.find_noted(cursor, attachment)

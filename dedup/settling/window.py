@@ -60,8 +60,8 @@ class Window:
         self._database, self._progress, self._stop = database, progress, stop
 
     def divide(self, rulebook: Rulebook) -> None:
-        """Archive articles before the horizon, and bring back archived articles that are not before it now.
-        Raises StaleRulesError: the settings changed; pages finished until then stay right."""
+        """Archive articles before the horizon, and bring back archived articles that are no longer before the
+        horizon. Raises StaleRulesError: the settings changed; the pages committed before stay valid."""
         settings = rulebook.settings
         with self._database.transaction() as cursor:
             state = window.load(cursor)

@@ -88,8 +88,9 @@ def _insert(cursor: Cursor, values: dict[str, Any], given: int) -> list[int]:
         new = one_column(cursor, _sql("insert"), values)
         if len(new) in (0, given):
             return new
-        # Some articles are stored already, and to edit these the settle lock is needed. Its holder may wait
-        # for the new rows, which would be a deadlock. So undo the insert, and repeat it under the lock.
+        # Some articles are stored already, and editing them needs the settle lock. Waiting for the lock now
+        # may be a deadlock: the holder of the lock may wait for the rows that were just inserted. So undo the
+        # insert, and repeat it under the lock.
         raise psycopg.Rollback(savepoint)
     hold_settle_lock(cursor)
     return one_column(cursor, _sql("insert"), values)
@@ -216,7 +217,7 @@ def defer(cursor: Cursor, article: Article) -> None:
 
 
 def find_attached(cursor: Cursor, source_ids: Sequence[str]) -> set[str]:
-    """Return the articles of these that are rows of attached tables."""
+    """Return the articles of `source_ids` that are rows of attached tables."""
     return set(one_column(cursor, _sql("attached"), {"source_ids": list(source_ids)}))
 
 

@@ -39,7 +39,7 @@ class CommonChange:
     effective_stories: float | None  # estimated number of stories; None if the sentence stops being common
     carrier: int | None
     enters: bool  # the sentence becomes common
-    leaves: bool  # the sentence stops being common; if both flags are false, only its counts changed
+    leaves: bool  # the sentence stops being common; without `enters` and `leaves`, only counts changed
 
 
 def take_changes(cursor: Cursor) -> tuple[bool, Bigints, int]:

@@ -15,7 +15,7 @@ _sql = Statements("store/credits")
 
 @dataclass(frozen=True, slots=True)
 class ListedPhrase(Answer):
-    """A phrase of the list.
+    """A listed phrase that announces corrections.
 
     Attributes:
         articles: number of articles that announce a correction by the phrase.

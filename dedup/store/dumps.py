@@ -33,7 +33,7 @@ def dump(path: Path, *, schema: str | None = None) -> int:
         url = embedded.start()
         with closing(Database(url, schema=schema)) as database, database.transaction() as cursor:
             attached = attachments.are_known(cursor) and bool(attachments.attachments(cursor))
-        # A restored row of a worker would be that of a lost worker, for `status --check`.
+        # Leave out the workers: after a restore, `status --check` would report them as lost.
         spared = f"--exclude-table-data={schema}.worker"
         # Views of the schema read attached tables, so with attached tables the whole database is dumped.
         what = () if attached else (f"--schema={schema}",)

@@ -23,7 +23,7 @@ from dedup.text.fingerprint import Fingerprint
 
 _sql = Statements("store/fast_path")
 
-MOST_SHARED = 200  # Maximum number of articles that the first call returns for comparison
+MOST_SHARED = 200  # Maximum number of articles that `store_or_look_up` returns for comparison
 
 Ask = Callable[[bytes, Mapping[str, Any]], list[tuple[Any, ...]]]
 """Executes a statement as one transaction and returns its rows; see `Database.ask`."""
@@ -36,11 +36,11 @@ articles or with unsettled ones."""
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Result of the first call for an article."""
+    """Result of `store_or_look_up`, the first call for an article; `store` is the second call."""
 
     outcome: Outcome
-    checksum: int | None = None  # checksum of this result; the second call stores only if it is equal
-    turn: int | None = None  # number of the transaction, if no other transaction was at work
+    checksum: int | None = None  # checksum of this result; `store` stores nothing if the checksum has changed
+    turn: int | None = None  # number of the call's transaction; None if another transaction was active
     added: datetime | None = None  # the article's `added_at`, or the time of the call if the article has none
     time: datetime | None = None  # `published_at` or `added_at`, by which articles are ordered
     published: int = 0  # seconds, from `marks.published_second`
@@ -49,9 +49,10 @@ class Lookup:
     # Originals that share something with the article, and duplicates that may come after the article. These
     # rows and the rows of `near` have no common sentences.
     others: Sequence[FingerprintRow] = ()
-    near: Sequence[FingerprintRow] = ()  # more originals, which share something with `partners`
-    # For an edit: ids of the duplicates, and of the similar originals, that the article had before. These
-    # articles are in no other pairs.
+    # For an edit: originals, not in `others`, that share something with an article of `partners`.
+    near: Sequence[FingerprintRow] = ()
+    # For an edit: before the edit, `copies` were duplicates of the article, and `partners` similar originals.
+    # The copies are in no other pairs, and the partners in no other similar pairs.
     copies: Collection[int] = ()
     partners: Collection[int] = ()
     unsettled: int = 0  # number of articles that are pending or stale

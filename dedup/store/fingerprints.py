@@ -80,7 +80,7 @@ def _columns(chunk: Chunk) -> tuple[Bigints, Bigints]:
 
 
 def count(cursor: Cursor, what: Literal["known", "unfingerprinted", "unsettled"]) -> int:
-    """Count unfingerprinted or unsettled articles, or estimate the number of fingerprints ("known")."""
+    """Count unfingerprinted or unsettled articles; for "known", estimate the number of fingerprints."""
     return int(one_row(cursor, _sql(_COUNTS[what]))[0])
 
 
@@ -167,7 +167,8 @@ class Batch:
 
 
 def _remove_outdated(cursor: Cursor, ids: Sequence[int]) -> bool:
-    """Remove fingerprints of earlier revisions; make the articles stale. Return True if any was in use."""
+    """Delete fingerprints of earlier revisions, and make the articles stale. Return whether any deleted
+    fingerprint was in use."""
     # Normally an edit removes the fingerprint. It remains if someone restored only a part of a backup.
     removed = one_column(cursor, _sql("delete_outdated"), {"ids": bigints(ids)})
     if removed:
@@ -200,16 +201,17 @@ def retry(cursor: Cursor, reason: str, limit: int) -> int:
 
 
 def _fail(cursor: Cursor, failed: Mapping[tuple[int, int], str]) -> None:
-    """Mark articles (by id and revision) as failed; remove the pairs that came from earlier texts."""
+    """Mark articles as failed, and remove the pairs of their earlier revisions. `failed`: the reason by id
+    and revision."""
     ids, revisions = _columns(list(failed))
     values = {"ids": ids, "revisions": revisions, "reasons": list(failed.values())}
     articles.remove_pairs(cursor, one_column(cursor, _sql("fail"), values))
 
 
-# Rows are encoded here, because psycopg would convert each value separately, which takes half as long as the
-# fingerprinting itself. A row is the number of columns, then length and bytes of each value (arrays:
-# `../db/elements.py`). Only the sentences vary in width. They come last, so NumPy can write the columns
-# before them for many rows at once.
+# Rows are encoded here: psycopg would convert each value separately, and add half of the fingerprinting time.
+# A row is the number of columns, then length and bytes of each value (arrays: `../db/elements.py`). The
+# sentences come last, because only their width varies: NumPy can write the columns before them for many rows
+# at once.
 COLUMNS = (
     "article_id, version, content_hash, revision, word_count, shingle_count, buckets, signature,"
     " sentence_hashes"

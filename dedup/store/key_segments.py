@@ -96,7 +96,7 @@ def segments(cursor: Cursor) -> list[KeySegment]:
 def read(cursor: Cursor, some: Collection[int], first: int, end: int) -> Bigints:
     """Return the entries of segments with `first` <= entry < `end`, unsorted."""
     last = end - 1
-    # The statement finds blocks by the upper 31 bits of a key. An entry has only these bits of its key.
+    # An entry has only the upper 31 bits of a key. The statement needs no others, so the lower 33 bits are 0.
     keys = {"first": first >> ARTICLE_BITS << 33, "last": last >> ARTICLE_BITS << 33}
     data, counts = one_row(cursor, _sql("blocks"), {"segments": bigints(some), **keys})
     if data is None:
@@ -123,7 +123,7 @@ def has_more_recent(cursor: Cursor, entries: int) -> bool:
 
 
 def take_recent(cursor: Cursor) -> tuple[Bigints, Bigints]:
-    """Delete the entries that are in no segment yet. Return the entries of originals and of duplicates."""
+    """Delete and return the entries that are in no segment yet, separately for originals and duplicates."""
     row = one_row(cursor, _sql("take_recent"))
     return row[0], row[1]
 

@@ -128,12 +128,12 @@ def load_articles(
 def _store_each(
     database: Database, found: Iterator[Article], report: LoadReport, source: str | None = None
 ) -> None:
-    """Store articles in batches; after an error of `found`, also the last, incomplete batch."""
+    """Store articles in batches. If `found` raises an error, store the last, incomplete batch first."""
     batch = _Batch(database, report, source)
     while True:
         try:
             article = next(found, None)
-        except Exception:  # an error of `found`: the database can store the last batch
+        except Exception:  # `found` failed, not the database: store the last batch
             batch.store()
             raise
         if article is None:
@@ -201,7 +201,8 @@ class _Batch:
 
 
 def _note(cursor: Cursor, load: int | None, source: str | None, counts: LoadCounts) -> int:
-    """Store which articles a load had; return its number. `load`: the number; None for the first batch."""
+    """Store which articles of a batch were new, known or edited; return the number of the load. `load`: this
+    number; None for the first batch."""
     if load is None:
         load = int(one_row(cursor, _sql("begin"), {"source": source})[0])
     ids = {"new": counts.new_ids, "known": counts.known_ids, "edited": counts.edited_ids}

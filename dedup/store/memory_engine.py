@@ -111,7 +111,8 @@ def count_waiting(cursor: Cursor) -> int:
 
 
 def flag_waiting(cursor: Cursor, ids: Bigints) -> Bigints:
-    """Invert the canonical flags of the new fingerprints of `ids`; return the ids with a new fingerprint."""
+    """Invert the canonical flags of the fingerprints of `ids` that are not in use yet; return the ids of
+    these fingerprints."""
     return bigints(one_column(cursor, _sql("flag_waiting"), {"ids": ids}))
 
 
@@ -260,7 +261,7 @@ def compact(cursor: Cursor, index: str) -> None:
 
 
 def drop_pairs(cursor: Cursor, articles: Bigints, others: Bigints, *, not_best: bool = False) -> None:
-    """Drop pairs. `not_best`: keep the pairs, and clear only the flag `best_match`."""
+    """Drop pairs. With `not_best`, drop no pair, and only clear the flag `best_match` of each pair."""
     if len(articles):
         statement = _sql("set_not_best_match" if not_best else "drop_pairs")
         cursor.execute(statement, {"articles": articles, "others": others})

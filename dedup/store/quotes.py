@@ -53,7 +53,7 @@ def count(cursor: Cursor, outlets: int) -> list[CountedQuote]:
 
 
 def replace(cursor: Cursor, counted: Sequence[CountedQuote], words: Mapping[int, tuple[int, str]]) -> int:
-    """Replace all stored quotes by the quotes of `counted` that `words` has; return their number.
+    """Replace all stored quotes by the quotes of `counted` whose words are known; return their number.
 
     `words`: maps the hash of a quote to the revision of its carrier's text, and to the quote's words there.
     """

@@ -46,7 +46,8 @@ class State:
     unicode: str | None  # version of the Unicode tables
 
     def same_program(self) -> bool:
-        """Return whether this program makes equal fingerprints. Raises SchemaError: the program is older."""
+        """Return whether this program makes fingerprints like the stored ones. Raises SchemaError: a newer
+        program made the stored fingerprints."""
         if self.algorithm > ALGORITHM_REVISION:
             raise SchemaError("the fingerprints were made by a newer dedup; upgrade this program")
         return (self.algorithm, self.unicode) == (ALGORITHM_REVISION, UNICODE_VERSION)
@@ -89,7 +90,8 @@ def load_wanted(cursor: Cursor) -> Settings:
 
 
 def load_models(cursor: Cursor, *, wanted: bool = False) -> dict[str, PunktModel]:
-    """Return trained sentence parameters by language: in force, or, if `wanted`, after the next backfill."""
+    """Return the trained sentence parameters in force, by language. If `wanted`, return the parameters that
+    will be in force after the next backfill."""
     rows = cursor.execute(_sql("models"), {"wanted": wanted}).fetchall()
     return {language: _parse_model(language, files) for language, *files in rows}
 
@@ -102,7 +104,7 @@ def _parse_model(language: str, files: Sequence[str]) -> PunktModel:
 
 
 def describe_damage(language: str) -> str:
-    """Return the message about damaged sentence parameters, which only the user's texts can make again."""
+    """Return the message that sentence parameters are damaged, and how the user can train them again."""
     again = f"train them again with the same files, by `dedup train-sentences {language} FILE`"
     return f"the sentence parameters of {language} are damaged: {again}"
 
@@ -183,7 +185,7 @@ class AdoptionPlan:
     adoption: Adoption
     wanted: State
     fingerprinter: Fingerprinter  # makes fingerprints by the wanted settings
-    since: datetime  # hooks may mark by old settings after this time: `adopt` withdraws their articles
+    since: datetime  # `adopt` withdraws articles marked since this time: hooks may have used old settings
 
 
 def plan_adoption(cursor: Cursor) -> AdoptionPlan:
@@ -194,8 +196,8 @@ def plan_adoption(cursor: Cursor) -> AdoptionPlan:
 
 
 def keep_pinned_words(cursor: Cursor, plan: AdoptionPlan) -> None:
-    """Store the full texts of pinned sentences if the hash key changes, since new hashes are made from texts.
-    Call this before `withdraw_for` drops the fingerprints, which lead to articles with these sentences."""
+    """Store the full texts of pinned sentences if the hash key changes: the texts are needed for new hashes.
+    Call this before `withdraw_for` drops the fingerprints, which tell the articles with these sentences."""
     present = load_rulebook(cursor).fingerprinter
     if present.settings.hash_key != plan.fingerprinter.settings.hash_key:
         pins.keep_words(cursor, present)

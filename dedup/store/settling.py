@@ -126,8 +126,8 @@ def find_best_match_pairs(cursor: Cursor, ids: Collection[int]) -> list[tuple[in
 
 
 def find_lowest(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, tuple[int, float]]:
-    """Return for each original the number of its similar pairs with earlier originals, and the lowest score
-    of the best `settings.similar_pairs` of these pairs. The score is 0 if the original has fewer pairs."""
+    """Return for each original the number of its similar pairs with earlier originals, and a minimum score:
+    the score of pair number `settings.similar_pairs`, the best pair first, or 0 if there are fewer pairs."""
     if not ids:
         return {}
     values = {"ids": bigints(ids), "pairs": settings.similar_pairs}
@@ -192,8 +192,8 @@ def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
     flagged = {flag: [id for id in outcome.flags if outcome.flags[id] is flag] for flag in (True, False)}
     write_flags(cursor, bigints(flagged[True]), bigints(flagged[False]))
     write_pairs(cursor, outcome.pairs)
-    # These pairs are no longer best matches. Drop them after the new pairs are written: the new pairs decide
-    # whether an old pair is still among the best pairs of the later article.
+    # The pairs of `no_longer` are not needed for a best match any more. Drop them, except pairs that are
+    # among the best pairs of their later article. New pairs count there, too, so write the new pairs first.
     _drop_pairs(cursor, settings, no_longer)
     write_duplicates(cursor, outcome.duplicates)
     if outcome.canonical:

@@ -60,7 +60,7 @@ def sentence_counts(cursor: Cursor) -> dict[int, tuple[int, int]]:
 
 def count_sentences(cursor: Cursor, settings: Settings) -> dict[int, tuple[int, int]]:
     """Count carriers of frequent and pinned sentences, and pairs of carriers with an equal bucket key."""
-    # The statement differs from the statements in `common_sentences.py`, since it checks their counts.
+    # This statement checks the counts that `common_sentences.py` makes, so it counts in another way.
     values = {"limit": settings.common_stories, "bands": settings.buckets}
     rows = cursor.execute(_sql("count_sentences"), values)
     return {key: (carriers, pairs) for key, carriers, pairs in rows}
@@ -107,7 +107,8 @@ def texts(cursor: Cursor, ids: Sequence[int]) -> Iterator[TextTask]:
 
 
 def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, set[Pair]]:
-    """Return pairs by later article, without pairs stored only as the best match of the earlier article."""
+    """Return the pairs of each later article in `ids`. Skip pairs that are stored only because the later
+    article is the best match of the earlier article."""
     values = {**order_parameters(settings), "ids": bigints(ids), "pairs": settings.similar_pairs}
     found: dict[int, set[Pair]] = {id: set() for id in ids}
     for row in cursor.execute(_sql("pairs"), values):
@@ -116,7 +117,7 @@ def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, s
 
 
 def best_match_pairs(cursor: Cursor, ids: Sequence[int]) -> dict[int, set[Pair]]:
-    """Return by article its pair with its best match; no pair if the best match is an earlier article."""
+    """Return each article's pair with its best match; an empty set if the best match is earlier."""
     found: dict[int, set[Pair]] = {id: set() for id in ids}
     for row in cursor.execute(_sql("best_match_pairs"), {"ids": bigints(ids)}):
         found[row[1]].add(Pair(*row))

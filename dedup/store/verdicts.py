@@ -80,7 +80,8 @@ def verdict(
 
 
 def copies(cursor: Cursor, article_id: int, *, settled: bool = False) -> tuple[tuple[Copy, ...], int]:
-    """Return the best copies and the number of copies, up to `COPIES_LIMIT`. `settled`: skip stale copies."""
+    """Return the copies with the highest scores, and the number of copies, up to `COPIES_LIMIT`. `settled`:
+    skip stale copies."""
     values = {"id": article_id, "settled": settled, "count": COPIES_LIMIT, "limit": MATCHES_LIMIT}
     rows = cursor.execute(_sql("copies"), values).fetchall()
     return tuple(Copy(*row[:3]) for row in rows), rows[0][3] if rows else 0

@@ -122,8 +122,8 @@ class UncomparedPair(NamedTuple):
 
     id: int
     other_id: int
-    altered: bool  # the other article is the version before
-    added: bool  # the article is a copy, and the other article is its original
+    altered: bool  # find alterations: the other article is the version before
+    added: bool  # find additions: the article is a copy of the other article
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class UncomparedPairs:
 
 
 def find_uncompared(cursor: Cursor) -> UncomparedPairs:
-    """Return the pairs to compare, sorted by the other article."""
+    """Return the pairs to compare, sorted by `other_id`."""
     arrays = one_row(cursor, _sql("to_compare"))
     return UncomparedPairs() if arrays[0] is None else UncomparedPairs(*arrays)
 
@@ -162,7 +162,7 @@ class Difference:
 
 
 def keep(cursor: Cursor, found: Sequence[Difference]) -> None:
-    """Store differences of versions."""
+    """Store the differences of versions from the version before."""
     values = []
     # Sort the rows by article: two workers that write in different orders could deadlock.
     for one in sorted(found, key=lambda difference: difference.article_id):
@@ -197,7 +197,8 @@ def keep_additions(cursor: Cursor, found: Sequence[ComparedCopy]) -> None:
 
 
 def forget(cursor: Cursor) -> None:
-    """Delete results of comparisons that do not fit the present texts and stories."""
+    """Delete outdated results: one of the two articles has changed or is gone, or the article must now be
+    compared with another article."""
     cursor.execute(_sql("forget"))
     cursor.execute(_sql("forget_copies"))
 

@@ -62,7 +62,7 @@ def note_divided(cursor: Cursor, divided: str | None) -> None:
 
 def find_newest(cursor: Cursor, settings: Settings) -> datetime | None:
     """Return the time of the newest settled article, at most the present time; None if none is settled."""
-    # Without this limit, one article with a wrong date in the future would archive all other articles.
+    # Later times do not count: an article with a wrong date in the future would archive all others.
     row = cursor.execute(_sql("newest"), order_parameters(settings)).fetchone()
     return None if row is None or row[1] else row[0]
 

@@ -37,7 +37,7 @@ class WordCounts(NamedTuple):
 
 
 def words_of(title: str | None, text: str | None) -> Counter[str]:
-    """Return how often each word occurs in the part of an article that the index of words has.
+    """Return how often each word occurs in the indexed part of an article (see `word_index.py`).
 
     >>> sorted(words_of("Storm", "The storm, again.").items())
     [('again', 1), ('storm', 2), ('the', 1)]
@@ -83,6 +83,6 @@ def forget_words(cursor: Cursor) -> None:
 
 
 def load_counts(cursor: Cursor, words: Collection[str]) -> WordCounts:
-    """Return the counts of words; a word has no space."""
+    """Return the counts of `words`, which must not contain spaces."""
     found = dict(cursor.execute(_sql("counts"), {"words": " ".join(words)}).fetchall())
     return WordCounts(found.pop("", 0), found)

@@ -35,11 +35,12 @@ TWIN_WORDS = 0.5
 # A word in more sentences than this is not used to find versions: the work would become quadratic.
 WIDESPREAD = 50
 MIN_SENTENCE = 12  # Minimum characters; a shorter piece, such as "Mr. ", is joined to the next piece
-# Maximum number of adjacent sentences that are joined to find a common sentence. Punkt found the common
-# sentences. This module, unlike Punkt, also splits after abbreviations, and may cut a sentence into pieces.
+# Maximum number of adjacent pieces that are joined to find a common sentence. Common sentences come from
+# Punkt. This module also splits after abbreviations, so such a sentence may be in several pieces here.
 COMMON_PIECES = 4
-# Misread texts are aligned in steps of this many letters, so that time grows linearly. A step keeps only the
-# first half of its alignment. The second half shows where a text that lacks up to 5,000 letters continues.
+# Misread texts are aligned in steps of this many letters, so that time grows linearly. A step keeps the first
+# half of its alignment, and the next step aligns the second half again. The second half is needed to find
+# where a text goes on that lacks up to 5,000 letters.
 WINDOW_LETTERS = 10_000
 # Cut misread sentences after at most 500 characters, since the periods between them may be misread.
 _PIECE = re.compile(r".{1,500}(?:\s|$)|.{1,500}", re.DOTALL)
@@ -89,7 +90,7 @@ def reflowed(text: str) -> str:
 
 
 def align(a: str, b: str, common: Iterable[str] = ()) -> list[AlignedRow]:
-    """Return the rows of two texts in reading order. Joined, the passages of a text are the whole text."""
+    """Return the rows of two texts in reading order. The passages of a text together are the whole text."""
     sides = _sentences(a), _sentences(b)
     # Pair the texts in a fixed order, so that align(a, b) mirrors align(b, a).
     pairs = _pairs(*sides) if a <= b else [(j, i) for i, j in _pairs(*sides[::-1])]
@@ -117,7 +118,7 @@ def align(a: str, b: str, common: Iterable[str] = ()) -> list[AlignedRow]:
 
 def align_letters(a: str, b: str) -> list[AlignedRow]:
     """Align two texts with misread letters: each row is a sentence of `a` and its counterpart in `b`."""
-    # Use sentence ends from `a` only, since the recognition software misreads periods, too.
+    # Use only the sentence ends of `a`: periods may be misread, so the ends of `b` may differ.
     left = deque(
         (list(word_list(piece, letters=True)), sentence.opens and not number)
         for sentence in _sentences(a)
@@ -336,7 +337,7 @@ class _Side:
         self.paired: dict[int, tuple[range, Segments]] = {}
 
     def until(self, stop: int) -> Iterator[Passage]:
-        """Yield the passages before sentence `stop`, for rows without a passage of the other text."""
+        """Yield the passages before sentence `stop`. The other text has no passage in their rows."""
         while self._at < stop:
             yield self.next(elsewhere=True)
 
@@ -344,7 +345,8 @@ class _Side:
         first = self._sentences[self._at]
         place, segments = self.paired.get(self._at, (range(self._at, self._at + 1), ()))
         if not segments:
-            # All equal sentences were paired, so an unpaired one is repeated less often in the other text.
+            # The other text may have an equal sentence, but that sentence is already paired: this text
+            # repeats the sentence more often.
             elsewhere = normal(first.words) in self._others
             segments = whole(first.words, Kind.SAME if elsewhere else self._alone)
         self._at = place.stop

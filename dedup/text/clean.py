@@ -30,7 +30,7 @@ from dedup.text.normalize import (
 
 # Maximum length of a heading: news headings are written to fit about 60 characters.
 HEADING_MAX_CHARACTERS = 60
-# Maximum heading length as a share of the widest line. Programs that balance lines make no line so short.
+# Maximum heading length as a share of the widest line. Programs that balance lines make longer lines.
 HEADING_MAX_SHARE = 0.6
 # If the widest line is narrower than this, no program wrapped the text, and no line counts as a heading.
 HEADING_MIN_WIDTH = 40
@@ -67,7 +67,7 @@ def blocks(text: str) -> list[str]:
 
 
 def glued_blocks(text: str) -> tuple[list[str], int]:
-    """Return the blocks of a text without the spaces that `unglued` adds, and the kinds of its characters."""
+    """Return the blocks of a text before `unglued` adds lost spaces, and the kinds of the characters."""
     text = storable(text)
     found = 0
     if not text.isascii():

@@ -16,8 +16,8 @@ from typing import Literal
 Place = Literal["headline", "beginning", "end"]
 Correction = tuple[str, Place]  # A listed phrase, and the place where an article has the phrase
 
-HEAD = 400  # Characters at the beginning that are searched; names and a dateline can precede a note
-TAIL = 700  # Characters at the end that are searched; with 1,500, one more note in 9,275 articles is found
+HEAD = 400  # Characters at the beginning that are searched; names and a dateline can precede the phrase
+TAIL = 700  # Characters at the end that are searched; with 1,500, one more phrase in 9,275 articles is found
 MIN_PHRASE, MAX_PHRASE = 5, 80  # Characters of a phrase; the table correction_phrase has these limits
 
 _KEY = MIN_PHRASE  # Number of first characters by which phrases are looked up
@@ -71,7 +71,7 @@ class CorrectionReader:
         return None
 
     def _search(self, part: str) -> str | None:
-        """Return the first phrase in a part of a text."""
+        """Return the first listed phrase with which a sentence, a line or a bracket of `part` begins."""
         part = part.casefold()
         for found in self._begins.finditer(part):
             before = found[0]

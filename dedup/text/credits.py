@@ -36,7 +36,7 @@ MAX_SPELLING = 60  # Maximum characters of a name
 MAX_AUTHORS = 5
 
 _DATELINE = 100  # Maximum characters of a dateline before its bracket or dash
-_PLAIN_DATELINE = 60  # Maximum characters before the bracket, if no dash follows
+_PLAIN_DATELINE = 60  # Maximum characters of a dateline before its bracket, if no dash follows
 _OWN_LINE = 60  # Maximum characters of a line that is a byline or the last line
 _LAST_LINES = 4
 _CAPTION = 250  # Maximum characters of a caption: a paragraph of one line, with a name in brackets at the end
@@ -235,7 +235,8 @@ class CreditReader:
     def _in_brackets(self, inside: str) -> tuple[Agency, ...]:
         """Return the agencies in brackets; () if there are words other than agencies, initials and a date."""
         agencies = []
-        # A bracket that begins with "The" links to an article of the agency. A name may be written A.F.P.
+        # Brackets that begin with "The" are a link to an article of the agency, not a credit. The quick test
+        # cannot find a name with full stops, such as A.F.P., so skip the test if there is a full stop.
         if inside.startswith("The ") or ("." not in inside and not self._can_name(inside)):
             return ()
         for part in re.split(r"\s*[/,;\u2013]\s*|\s+-\s+", _END_DATE.sub("", inside.strip())):
@@ -313,7 +314,8 @@ class CreditReader:
             number = any(map(str.isdigit, before[-20:])) and rest.strip()
             return "end" if closed or not before or number else None
         if rest[:1] in ("\n", "") and closed and (before or above):
-            # A caption is a single line. A line that continues an unfinished line is part of an item instead.
+            # A caption is a single line. If the line continues the line above, the brackets are the credit of
+            # an item of a column, not of a photo.
             wrapped = above and text[line - 2 : line - 1] not in ("\n", "") and above[-1] not in _CLOSED
             return "item" if wrapped or not before or start - line > _CAPTION else "photo"
         if len(before) > _PLAIN_DATELINE or not (rest[:1].isupper() or rest[:1] in '"\u201c\xab\u201e\n'):

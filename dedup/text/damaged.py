@@ -101,7 +101,8 @@ class Printer:
 
 
 def _slots(found: Letters, of_gram: Hashes) -> tuple[Print, MinHashes]:
-    """Return the bytes of all slots in the order of `PLANES`, and the 32-bit hash of each core."""
+    """Return the bytes of a print, plane by plane (see `PLANES`), and for each slot a 32-bit hash of its
+    core."""
     cores, beyond = (_grams(found, size, of_gram) for size in (CORE_LETTERS, BEYOND_LETTERS))
     count = len(found) - CORE_LETTERS - 2 * EDGE + 1
     inner = cores[EDGE : EDGE + count]
@@ -142,8 +143,8 @@ def _grams(found: Letters, size: int, of_gram: Hashes) -> Hashes:
 
 
 EVERY = 1 << 62
-# Tables of (letters, bound). The first row with more letters than the shorter text gives the bound. Bounds of
-# short texts are stricter, because few differences can be like damage by chance.
+# Tables of (letters, bound). A bound holds if the shorter text has fewer letters than this; the first such
+# row counts. Bounds of short texts are stricter, because few differences can be like damage by chance.
 LEAST_JACCARD = ((200, 0.4), (500, 0.25), (EVERY, 0.15))  # Minimum Jaccard of the cores (runs of 8 letters)
 LEAST_RATIO = ((500, 0.9), (EVERY, 0.88))  # Minimum length of the shorter text as a share of the longer text
 # If the cores have a Jaccard of J, the signature Jaccard must be at least J * J / 2 minus this number. This
@@ -154,13 +155,13 @@ LESS_WORDS = 0.05
 MOST_WHOLE = ((500, 0.0), (EVERY, 1.0))
 LEAST_IN_PLACE = 0.85  # Minimum share of common cores whose places differ by at most NEAR
 NEAR = 24  # Maximum distance of the places of a core in two texts, in 256ths of the text
-# Minimum of `mended` / `differing`, divided by `kept` (see `PrintPairs`). The few words that fill in a short
-# template must not look like damage.
+# A bound times `kept` is the minimum of `mended` / `differing` (see `PrintPairs`). The minimum is high for
+# short texts, so that the few words that fill in a short template do not look like damage.
 LEAST_MENDED = ((200, 0.9), (500, 0.7), (EVERY, 0.5))
-# Long texts with many common cores may have long differences, too, as where a scan lost the ends of lines. So
-# if the shorter text has MANY_LETTERS, and the cores have a Jaccard of at least FIRM_JACCARD, LEAST_MENDED is
-# replaced: the minimum of `mended` / `differing` is then FIRM_MENDED * `whole` / `equal`, but not less than
-# FLOOR_MENDED * `kept`.
+# Damage can also cause long differences, for example if a scan lost the ends of lines. So long texts with
+# many common cores have another minimum of `mended` / `differing`: the larger of FIRM_MENDED * `whole` /
+# `equal` and FLOOR_MENDED * `kept`. This minimum replaces LEAST_MENDED if the shorter text has at least
+# MANY_LETTERS letters, and the cores have a Jaccard of at least FIRM_JACCARD.
 MANY_LETTERS, FIRM_JACCARD = 500, 0.4
 FIRM_MENDED, FLOOR_MENDED = 0.4, 0.2
 
@@ -257,7 +258,7 @@ class PrintPairs(Columns):
         return np.select([self.fewer < most for most in letters], bounds)
 
     def conditions(self, signature_jaccard: Shares) -> tuple[Flags, ...]:
-        """Return an array for each condition of the rule: True for the pairs that fulfil the condition."""
+        """Return an array for each condition of a damaged copy: True for pairs that fulfil the condition."""
         return (
             self.jaccard >= self.least_jaccard,
             self.fewer >= self.least_ratio * self.more,
@@ -279,7 +280,8 @@ def _equal(a: Print, b: Print) -> Flags:
 
 
 def _goes_on(one: Print, other: Print, plane: int) -> Flags:
-    """Return for each slot whether the letters beyond a difference are equal, if shifted by 0 or 1 letter."""
+    """Return for each slot whether the letters farther from the core are equal, perhaps shifted by one
+    letter. `plane`: index of the first plane with hashes of these letters."""
     here, there = one[:, plane], other[:, plane]
     found: Flags = (here == there) | (here == other[:, plane + 1]) | (one[:, plane + 1] == there)
     return found

@@ -28,8 +28,9 @@ from dedup.text.normalize import MOST_GROWTH, normal_size, words
 from dedup.text.punkt import NEUTRAL, PunktModel, english
 from dedup.text.sentences import SentenceSplitter
 
-# Increase by one after a change of code or of the shipped sentence parameters, if fingerprints change (then
-# tests/text/test_specification.py fails), or if equal fingerprints and settings now lead to different marks.
+# Increase by one if a change of the code or of the shipped sentence parameters changes fingerprints or marks.
+# If fingerprints change, tests/text/test_specification.py fails. Marks change if equal fingerprints and
+# settings now lead to different marks.
 ALGORITHM_REVISION = 5
 
 # Part of each fingerprint version: Unicode tables decide which characters form words and how case folds.
@@ -185,7 +186,8 @@ class Fingerprinter:
             return self._gathered(whole, count, reasons)
 
     def _gathered(self, given: list[_Text], count: int, reasons: dict[int, str]) -> Fingerprints:
-        """Return fingerprints of `count` texts: hash the texts in `given`; give all others their reason."""
+        """Return the fingerprints of `count` texts. `given`: the texts to hash. `reasons`: by index, why
+        another text has no fingerprint."""
         by_kernel: dict[NativeKernel | None, list[_Text]] = {}
         for one in given:
             by_kernel.setdefault(one.kernel, []).append(one)

@@ -83,7 +83,7 @@ class Prepared(NamedTuple):
     data: bytes
     size: int
     width: int
-    ideographs: int  # 0 if the text has no ideographs
+    ideographs: int  # not 0 if the text has ideographs
     sentence_ends: int
 
 
@@ -226,7 +226,7 @@ class NativeKernel:
             if self._fingerprints(self._parameters, desk.reference, byref(many)) == _DONE:
                 break
             del pages
-            # C stops at a text if memory, a table of characters or the title is missing: `make` adds these.
+            # C stops at a text that needs more memory, a table of characters or its title: `make` adds these.
             place = many.next
             others[place] = one = self.make(given[place], titles[place])
             _set_row(made, place, sentences, one)
@@ -258,7 +258,7 @@ def _set_row(
 
 
 class _Sequence:
-    """Coefficients that suffice for a sequence of `words` words, and their address for C."""
+    """Coefficients to hash sequences of up to `words` words, and their address for C."""
 
     def __init__(self, hasher: Hasher, words: int) -> None:
         self._kept = np.ascontiguousarray(hasher.of_sequence(words))

@@ -43,7 +43,8 @@ def is_simple(text: str) -> bool:
     # If no character can combine with the character before it, each can be normalised alone.
     if not _combining()[points].any():
         return True
-    # Otherwise NFKC must not change combining characters, and replacing all others one by one must give NFKC.
+    # In a text with combining characters, NFKC must not change these. And the text must be in NFKC after each
+    # other character is replaced by its NFKC form.
     others = {point: unicodedata.normalize("NFKC", chr(point)) for point in np.unique(points).tolist()}
     if any(_combining()[point] and form != chr(point) for point, form in others.items()):
         return False

@@ -158,7 +158,7 @@ def without_mark_runs(text: str) -> str:
     """Return a text in which runs of combining marks are cut to `MAX_MARKS`."""
     if len(text) <= MAX_MARKS:  # Usually the text is a single word
         return text
-    # Test first whether there is a long run: hardly any text has one, and the regular expression is slow.
+    # Test first whether a run of marks is too long: hardly any is, and the regular expression is slow.
     others = np.flatnonzero((table()[points(text)] & MARK) == 0)
     longest = np.diff(others, prepend=-1, append=len(text)).max(initial=0) - 1
     return _MARK_RUN.sub(r"\1", text) if longest > MAX_MARKS else text

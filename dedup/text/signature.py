@@ -41,7 +41,7 @@ MinHashes = npt.NDArray[np.uint32]  # Shape (k,): the smallest value of each fun
 Signature = npt.NDArray[np.uint8]  # Shape (k,): one byte of each mixed MinHash value; (0,) for an empty set
 
 EMPTY: Signature = np.empty(0, np.uint8)  # The signature of a text without shingles
-BYTE_VALUES = 256  # Probability that two independent bytes are equal
+BYTE_VALUES = 256  # Number of values of a byte; two independent bytes are equal with probability 1 / 256
 
 # Maximum number of values computed per step. They take 256 kB, which limits the memory and fits in the
 # processor's cache.

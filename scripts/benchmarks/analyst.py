@@ -105,7 +105,7 @@ def main() -> None:
         embedded_server(Path(folder) / "server") as postgres,
         postgres.database("analyst") as url,
     ):
-        Path(folder).chmod(0o711)  # started by root, the server runs as another user, who must enter
+        Path(folder).chmod(0o711)  # if root runs this, the server is another user, who needs the folder
         Deduplicator.initialize(url)
         with Deduplicator(url) as dd:
             dd.load(news(given.file, given.outlets))

@@ -43,7 +43,7 @@ Rows = list[dict[str, Any]]
 
 @dataclass(slots=True)
 class Submitted:
-    """The times of a run with this number of processes; `*_ms` are latencies in milliseconds."""
+    """The times of a run with `processes` processes; `*_ms` are latencies in milliseconds."""
 
     processes: int
     articles: int

@@ -50,7 +50,7 @@ ATTACHED: dict[str, dict[str, Any]] = {
     "entries": {"columns": {**FIELDS, "publication": "feed_id=feeds.title"}},
     "listed": {"columns": {**FIELDS, "publication": "outlet"}, "watch": WATCH},
 }
-WANTED = {"entries": "named", "listed": "listed"}  # views of the articles and outlets that dedup should have
+WANTED = {"entries": "named", "listed": "listed"}  # table -> view of its expected articles and outlets
 CHANGES = {
     "outlet renamed": "UPDATE feeds SET title = title || '.' WHERE id = %(feed)s",
     "row lost by a join": "UPDATE feeds SET open = false WHERE id = %(feed)s",
@@ -58,7 +58,8 @@ CHANGES = {
     "feed deleted": "DELETE FROM feeds WHERE id = %(feed)s",
     "feed inserted": "INSERT INTO feeds (id, title) VALUES (%(feed)s, 'Again')",
 }
-# Count the entries of a feed whose article, or the article's copy in feed 0 (the next id), is not right yet.
+# Count the entries of a feed that dedup has not followed yet: the article of the entry is not right, or the
+# article of its copy in feed 0 (the entry with the next id) is not.
 WRONG = """
     SELECT count(*) FROM entries e LEFT JOIN {1} w ON w.id = e.id
     LEFT JOIN dedup.marked_article a ON a.source_id = '{0}/' || e.id

@@ -26,7 +26,7 @@ NUMBERS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """The work of all clients together.
+    """The transactions of all clients together, and their processor time.
 
     Attributes:
         transactions: number committed per second.

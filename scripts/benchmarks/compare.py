@@ -50,7 +50,7 @@ def main() -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="dedup-compare-") as folder:
             work = Path(folder)
-            work.chmod(0o711)  # started by root, servers run as another user, who must enter
+            work.chmod(0o711)  # if root runs this, the server is another user, who needs the folder
             articles = contestants.read(options.file, options.limit)
             named = options.truth
             if options.grown:
@@ -80,8 +80,8 @@ def main() -> int:
 
 
 def _of_copies(truth: Path, copies: int, place: Path) -> Path:
-    """Write the pairs of the truth for every copy of the articles, with the ids that `rotated.copied`
-    gives."""
+    """Write the pairs of a file of truth, and the same pairs of every copy of the articles, with the ids that
+    `rotated.copied` gives to copies."""
     with gzip.open(truth, "rt", encoding="utf-8") as given, place.open("w", encoding="utf-8") as made:
         for row in map(json.loads, given):
             for end in ("", *(f"+{copy}" for copy in range(1, copies))):

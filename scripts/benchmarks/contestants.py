@@ -211,7 +211,7 @@ def cold(bench: Bench) -> Iterator[Row]:
 
 
 def daily(bench: Bench) -> Iterator[Row]:
-    """Measure our nightly run and single submissions, on a corpus with all other articles of the bench."""
+    """Measure our nightly run and single submissions; the rest of the bench's articles is settled before."""
     share = len(bench.articles) // 10
     night, held = min(NIGHT, share), min(HELD, share)
     base = len(bench.articles) - night - held

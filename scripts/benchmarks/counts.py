@@ -65,7 +65,8 @@ def main() -> int:
     with throwaway_server() as url, psycopg.connect(url, autocommit=True) as owner:
         # The buffers that autovacuum uses would be counted as buffers of the calls.
         owner.execute("ALTER SYSTEM SET autovacuum = off")
-        if options.check or options.write:  # copies of pages in the WAL depend on the times of checkpoints
+        if options.check or options.write:
+            # Keep copies of pages out of the WAL: their number depends on the times of checkpoints.
             owner.execute("ALTER SYSTEM SET full_page_writes = off")
         owner.execute("SELECT pg_reload_conf()")
         source = _articles(options.file)
@@ -206,8 +207,8 @@ def exceeding(found: Counts, recorded: Counts) -> list[str]:
 
 
 def changed(some: Sequence[Article], suffix: str, part: int, random: Random) -> Iterator[Article]:
-    """Yield a copy of each article, in which every `part`-th sentence is new. If `part` is 1, only every
-    `SENTENCES`-th sentence is new, which is one per invented article."""
+    """Yield a copy of each article with new sentences: every `part`-th sentence, or, if `part` is 1, every
+    `SENTENCES`-th, which is one sentence of an invented article."""
     for article in some:
         sentences = article.text.split(". ")
         for place in range(0, len(sentences), part if part > 1 else SENTENCES):

@@ -57,7 +57,7 @@ MEASURES = {
     "disk": ("disk_mb",),
     "night seconds": ("night", "wall"),
 }
-"""Name of a measure that gets an exponent -> keys that lead to its figure in the result of a size."""
+"""Name of a measure that gets an exponent -> keys that lead to its figure in the result for one size."""
 
 
 def main() -> int:
@@ -66,7 +66,7 @@ def main() -> int:
         results = _resumed(options.json, options.file)
         have = sum(1 for _ in _articles(options.file))
         with tempfile.TemporaryDirectory(prefix="dedup-growth-", dir=options.folder) as folder:
-            Path(folder).chmod(0o711)  # started by root, the server runs as another user, who must enter
+            Path(folder).chmod(0o711)  # if root runs this, the server is another user, who needs the folder
             with embedded_server(Path(folder) / "home") as server:
                 for size in sorted(options.sizes):
                     if any(found["size"] == size for found in results["sizes"]):
@@ -149,7 +149,7 @@ def exponents(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def figure(found: Mapping[str, Any], path: Sequence[str]) -> float | None:
-    """Return the figure at `path` in the result of a size; None if it was not measured, or failed."""
+    """Return the figure at `path` in the result for one size; None if it was not measured, or failed."""
     value: Any = found
     for name in path:
         if value is None or value.get("failure"):

@@ -1,9 +1,10 @@
-"""Run a method that needs only Postgres, in its own process: the floor, a self-join, or trigrams.
+"""Run a method that needs only Postgres, in its own process: a bare copy, a self-join, or trigrams.
 
     scripts/benchmarks/in_postgres.py floor|self-join|trigram-index URL
     scripts/benchmarks/in_postgres.py trigrams URL ANSWER NUMBER...
 
-`fill` puts the texts into a table `doc (id integer, text text)` before the clock starts.
+`floor` is the bare copy: read all texts, hash them, and write a row for each. `fill` puts the texts into a
+table `doc (id integer, text text)` before the clock starts.
 """
 
 from __future__ import annotations

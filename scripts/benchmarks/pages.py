@@ -80,7 +80,7 @@ def main() -> None:
         embedded_server(Path(folder) / "server") as postgres,
         postgres.database("pages") as url,
     ):
-        Path(folder).chmod(0o711)  # started by root, the server runs as another user, who must enter
+        Path(folder).chmod(0o711)  # if root runs this, the server is another user, who needs the folder
         Deduplicator.initialize(url)
         with Deduplicator(url) as corpus:
             if given.invented:
@@ -197,7 +197,7 @@ def _ask(corpus: Deduplicator, given: argparse.Namespace) -> None:
 
 
 def _open(corpus: Deduplicator, given: argparse.Namespace) -> None:
-    """Measure whole pages over HTTP, requested one by one from a server with forms."""
+    """Measure whole pages over HTTP, requested one by one from a server that also accepts judgements."""
     rng = random.Random(11)
     with corpus._database.transaction() as cursor:
         pairs = cursor.execute(

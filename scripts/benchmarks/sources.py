@@ -100,7 +100,7 @@ def measure_sources(names: Sequence[str], total: int) -> None:
 
 
 def drawn(names: Sequence[str], total: int) -> Iterator[Article]:
-    """Yield invented articles of runs of words from the sets, so that sets and invented articles are `total`.
+    """Yield invented articles of runs of words from the sets, as many as the sets lack for `total` articles.
 
     An article has about as many words as an article of the sets. No two articles share a sentence.
     """
@@ -156,7 +156,7 @@ def _released() -> list[list[str]]:
 def corpus(parts: Iterable[Iterable[Article]]) -> Iterator[Deduplicator]:
     """Yield a corpus of these articles, settled and with the index of words, on a new server."""
     with tempfile.TemporaryDirectory(prefix="dedup-sources-") as folder:
-        Path(folder).chmod(0o711)  # started by root, the server runs as another user, who must enter
+        Path(folder).chmod(0o711)  # if root runs this, the server is another user, who needs the folder
         with embedded_server(Path(folder) / "home") as server:
             database = Database(server.url)
             fresh_corpus(database)

@@ -224,7 +224,7 @@ class Processors:
 
 
 def _shuffles(folder: Path) -> list[tuple[float, int]]:
-    """Return the end of each stage, and the bytes that it shuffled."""
+    """Return for each stage the time of its end, in seconds, and the bytes that it shuffled."""
     found = []
     for file in folder.rglob("*"):
         if not file.is_file():

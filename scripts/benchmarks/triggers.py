@@ -153,7 +153,7 @@ class Counter:
 def measure(
     server: Server, given: list[Any], rounds: int, seconds: float, *, times: bool
 ) -> tuple[Costs, list[str]]:
-    """Write to both tables of a server; return the costs, and a line for each length of clients' articles."""
+    """Measure writes to both tables of a server; return the costs, and the lines about parallel clients."""
     costs: Costs = {write.name: {name: Cost() for name in TABLES} for write in WRITES}
     lines: list[str] = []
     with server.database("triggers") as url:
@@ -248,7 +248,7 @@ def in_turns(turn: int) -> tuple[str, ...]:
 def at_once(
     connection: psycopg.Connection[Any], many: Clients, given: list[Any], rounds: int, seconds: float
 ) -> list[str]:
-    """Let many clients insert rows, each in a transaction; return a line for each length of articles."""
+    """Let many clients insert rows, each in a transaction; return a line of results for each of `LENGTHS`."""
     lines = []
     for shown, length in LENGTHS.items():
         values: list[tuple[object, ...]] = [
@@ -297,7 +297,7 @@ def table(found: Sequence[tuple[str, Costs]]) -> str:
 
 
 def change(both: Sequence[float | None]) -> str:
-    """Return a count without and with triggers, in its significant digits; "–" if it is unknown."""
+    """Return two counts as text, without → with triggers, in significant digits; "–" for an unknown count."""
     return " → ".join("–" if one is None else f"{one:,.0f}" if one >= 100 else f"{one:.3g}" for one in both)
 
 

@@ -110,7 +110,7 @@ class Public:
         if entry.is_data and not entry.exported:
             return fields
         methods = [member for member in listed if member not in fields]
-        # A method of an answer is internal if the method has no docstring.
+        # A method of a dataclass is internal if the method has no docstring.
         return [*fields, *(method for method in methods if method.docstring or not entry.is_data)]
 
     def _behind(self, member: griffe.Object | griffe.Alias) -> griffe.Object:
@@ -123,8 +123,8 @@ class Public:
         if made not in ("transacted", "_threaded", "_streamed"):
             return member
         assert value
-        # Look up `first` in the module, not in the class: a method may have the same name as the module whose
-        # function it calls.
+        # Look up `first`, such as an imported module, in the module and not in the class, which may have a
+        # method with the same name.
         first, _, rest = str(value.arguments[0]).partition(".")
         work = self.resolve(f"{member.module.resolve(first)}.{rest}".rstrip("."))
         assert work

@@ -128,7 +128,7 @@ class Reference(Public):
         return self._prose(re.split(r"(?<=[.]) ", paragraph)[0]).replace("|", r"\|")
 
     def _entry(self, entry: Entry) -> str:
-        """Return an object with everything in it."""
+        """Return the entry of an object, with its docstring, fields and methods."""
         if entry.found.is_function:
             return self._function(entry.found, entry, "function", entry.path)
         if entry.found.is_attribute:
@@ -154,8 +154,8 @@ class Reference(Public):
         return directive(kind, f"{entry.path}{self._initial(entry)}", canonical, parts)
 
     def _initial(self, entry: Entry) -> str:
-        """Return the parameters of a class that users construct; "" for answers and settings, whose entries
-        list the fields."""
+        """Return the parameters of a class that users construct; "" for `Settings` and kinds of `Answer`,
+        whose fields are in the entry."""
         is_made = entry.exported and "__init__" in entry.found.members
         if not is_made or (entry.is_data and entry.is_based_on("Answer", "Settings")):
             return ""
@@ -209,7 +209,8 @@ class Reference(Public):
         return f"({', '.join(written)})"
 
     def _value(self, value: object) -> str:
-        """Return a default; for the name of a constant, the constant if it is a number or a text."""
+        """Return a default as text. If the default is a constant with a number or a text, return the
+        constant's value instead of its name."""
         found = self.resolve(value.canonical_path) if isinstance(value, griffe.ExprName) else None
         return found.value if found and isinstance(getattr(found, "value", None), str) else str(value)
 
@@ -240,7 +241,7 @@ class Reference(Public):
         def link(found: re.Match[str]) -> str:
             name = found[1] or found[2]
             places = [f"{owner.rpartition('.')[2]}.{name}"] if name not in without else []
-            # A name in lower case means a method of the class; elsewhere it may be any word, such as `watch`.
+            # Link a name in lower case only to a member of the class: it may be any word, such as `watch`.
             places += [name] if name[0].isupper() or "." in name else []
             path = next((self._places[place] for place in places if place in self._places), owner)
             return found[0] if path == owner else self._link(name, path)
