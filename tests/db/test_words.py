@@ -32,6 +32,8 @@ CALLS = {
     "independent_origins": "SELECT dedup.independent_origins(ARRAY(SELECT id FROM dedup.mark))",
     "journal_triggers": "SELECT dedup.journal_triggers()",
     "origins": "SELECT * FROM dedup.origins(ARRAY(SELECT id FROM dedup.mark))",
+    "role_is_trusted": "SELECT dedup.role_is_trusted(oid) FROM pg_roles",
+    "strangers": "SELECT dedup.strangers(oid) FROM pg_class WHERE relkind IN ('r', 'v')",
     "text_hash": "SELECT dedup.text_hash('a text that the caller gives')",
 }
 """Functions that the role `counter` may call -> a call of each."""
