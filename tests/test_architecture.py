@@ -1,4 +1,4 @@
-"""The laws of the architecture: texts and rules need no database, one place prints, modules are readable."""
+"""Laws of the architecture: `text` and `rules` import no database, only the CLI prints, modules are short."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_what_many_articles_need_follows_from_what_two_sizes_cost() -> None:
 
     assert cells(36_000) == ["| 36,000", "0.0", "0.0", "0.1", "1", "0", "none |"]
     assert cells(1_000_000)[1:4] == ["0.3", "0.0", "2.0"]
-    # With several slices of keys, fingerprints are read again, which takes time.
+    # The keys do not fit into the memory. Reading fingerprints again for each slice of keys takes time.
     assert float(cells(20_000_000)[2]) > 20_000_000 * cost.wall / 3600
     firsts = [cells(size)[-1].partition(":")[0] for size in (10**6, 5 * 10**7, 10**8, 10**10)]
     assert firsts == ["none |", "memory", "memory", "ids"]

@@ -1,4 +1,4 @@
-"""The README's picture of an article's three ways through the code: each way calls the files shown."""
+"""The README's picture of an article's three ways through the code: each way runs the files shown."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def drawn() -> list[list[str]]:
 
 @contextmanager
 def walked() -> Iterator[set[str]]:
-    """Yield a set that collects the files of the package in which a function is called."""
+    """Yield a set that collects the files of the package whose functions are called."""
     found: set[str] = set()
 
     def called(frame: FrameType, event: str, _: object) -> None:

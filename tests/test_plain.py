@@ -93,7 +93,7 @@ def texts(tree: str) -> list[tuple[Path, str]]:
     """Return the docstrings of a tree with their files; `sql` stands for the comments of SQL files."""
     if tree == "sql":
         files = sorted(file for part in TREES for file in (ROOT / part).rglob("*.sql"))
-        files = [file for file in files if "landed" not in file.parts]  # landed files never change
+        files = [file for file in files if "landed" not in file.parts]  # files in `landed` never change
         return [(file, text) for file in files for text in sql_comments(file.read_text("utf-8"))]
     files = sorted((ROOT / tree).rglob("*.py"))
     return [(file, text) for file in files for text in docstrings(parsed(file))]

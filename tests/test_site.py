@@ -45,7 +45,7 @@ class SitePage(HTMLParser):
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run the Python interpreter that makes the site."""
+    """Run the Python interpreter of `.venv-docs`, which makes the site."""
     if not PYTHON.exists():
         pytest.skip("needs .venv-docs: scripts/setup docs")
     env = {"PATH": os.environ["PATH"]}

@@ -1,4 +1,4 @@
-"""`scripts/torture.py` prints the reports of long tests, and counts a failed test as a loss."""
+"""`scripts/torture.py` tabulates the reports of long tests. Its column `losses` counts failed tests."""
 
 from __future__ import annotations
 

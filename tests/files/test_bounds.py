@@ -119,7 +119,8 @@ def test_rows_of_parquet_in_a_page_that_would_fill_the_memory_are_refused(
     assert "the row is in a page of 4," in rejects[0].reason
     assert "the limit is 4,000,000: write the file again with smaller pages" in rejects[0].reason
     assert items[150:] == [Article(str(n), texts[n]) for n in range(150, 200)]
-    path = write(path, columns, row_group_size=150, write_batch_size=16)  # smaller pages, as advised
+    # With smaller pages, as the reason advises, all articles are read.
+    path = write(path, columns, row_group_size=150, write_batch_size=16)
     assert len([item for item in read_articles(path) if isinstance(item, Article)]) == 200
 
 

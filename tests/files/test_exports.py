@@ -1,4 +1,4 @@
-"""Exports of newsrooms: the reader recognises usual names, delimiters and objects, and reports them."""
+"""Exports of newsrooms: the reader recognises fields, delimiters and objects, and reports its choices."""
 
 from __future__ import annotations
 

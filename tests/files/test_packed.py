@@ -104,7 +104,7 @@ def test_a_bomb_is_unpacked_in_steps(tmp_path: Path, suffix: str) -> None:
 
 def test_a_stream_that_wants_much_memory_is_refused(tmp_path: Path) -> None:
     forged = bytearray(lzma.compress(LINES))
-    block, end = 12, 12 + 4 * forged[12]  # the block's header, after the stream's, ends with a checksum
+    block, end = 12, 12 + 4 * forged[12]  # offsets of the block header and of its checksum
     forged[block + 4] = 36  # a dictionary of 1 GiB
     forged[end : end + 4] = zlib.crc32(forged[block:end]).to_bytes(4, "little")
     (tmp_path / "a.jsonl.xz").write_bytes(forged)

@@ -1,4 +1,4 @@
-"""`scripts/release` refuses a commit that is not ready, and prints the person's next step."""
+"""`scripts/release` refuses a commit that is not ready, and prints what to do next."""
 
 from __future__ import annotations
 
@@ -137,7 +137,8 @@ def test_tests_that_did_not_run_on_this_code(script: ModuleType, project: Path) 
     tests.mkdir()
     (tests / "__init__.py").touch()
     (tests / "test_a.py").write_text("def test_a(): ...\n")
-    mark = "long"  # in parts: `tests.long` would take the whole marker for a marker of this file
+    # The marker is joined below: `tests.long` would take an unbroken one for a marker of this file.
+    mark = "long"
     (tests / "test_b.py").write_text(
         f'import pytest\n\n\n@pytest.mark.{mark}("tests/test_a.py")\ndef test_b(): ...\n'
     )
@@ -236,7 +237,7 @@ def test_the_real_metadata_are_those_that_an_index_takes(
 
 @pytest.fixture
 def checked(script: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The script with two checks in place of its own, and with `project` as its repository."""
+    """The script with two checks instead of its real ones, and with `project` as its repository."""
     monkeypatch.setattr(script, "ROOT", project)
     monkeypatch.setattr(script, "CHECKS", {"tree": lambda: script.clean_tree(project), "two": lambda: "2"})
     monkeypatch.setattr(script, "version", lambda: "1.2.0")

@@ -1,5 +1,5 @@
-"""`import dedup` and `--help` load no database, questions load no NumPy, and a submit loads only what it
-needs."""
+"""`import dedup` and `--help` load no database. Questions about a corpus load no NumPy. A submit loads only
+the modules that it needs."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def script(typed: list[Step], address: str, before_setup: str = ":") -> str:
 
 
 def as_shown(typed: list[Step], said: str) -> tuple[list[Step], list[int]]:
-    """Check that all steps succeeded. Return them with bash's real output, and the seconds of their ends."""
+    """Check that all steps succeeded. Return them with bash's output, and the second at which each ended."""
     *outputs, rest = END_OF_STEP.split(said)
     codes = [int(code) for code in outputs[1::3]]
     assert codes == [0] * len(typed), said
@@ -155,7 +155,7 @@ def newcomer(own_folder: Path, request: pytest.FixtureRequest) -> Iterator[Newco
     folder = own_folder / request.node.name
     for name in ("home", "work"):
         (folder / name).mkdir(parents=True)
-    folder.chmod(0o711)  # under root the server is another user, who must enter
+    folder.chmod(0o711)  # under root the server runs as another user, who needs access
     try:
         yield Newcomer(folder)
     finally:

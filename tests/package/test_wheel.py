@@ -159,7 +159,7 @@ def test_the_pins_are_enough(own_folder: Path, wheel: Path) -> None:
 
 
 def size_of(found: Distribution) -> int:
-    """Return the bytes of a distribution's files, without compiled modules."""
+    """Return the number of bytes of a distribution's files, without compiled modules."""
     places = (Path(str(file.locate())) for file in found.files or () if file.suffix != ".pyc")
     return sum(place.stat().st_size for place in places if place.exists())
 

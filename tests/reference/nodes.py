@@ -79,7 +79,8 @@ def numbered(ordered: Sequence[Subject], pins: Pins) -> Said:
 
 
 def nodes(ordered: Sequence[Subject], said: Said, part: Callable[[int], int]) -> list[Node]:
-    """Return the classes of articles with equal fingerprints and times of publication, by number.
+    """Return the nodes by ascending number. A node is a class of articles with equal fingerprints and equal
+    times of publication.
 
     An article that a pin names has a node for itself.
 
@@ -100,7 +101,9 @@ def nodes(ordered: Sequence[Subject], said: Said, part: Callable[[int], int]) ->
 def common_sentences(
     found: Sequence[Node], settings: Settings, pins: Mapping[int, bool] | None = None
 ) -> dict[int, float]:
-    """Return the common sentences with their effective stories: `oracle.common_sentences` with weights.
+    """Return the common sentences with their effective stories, like `oracle.common_sentences`.
+
+    Each node counts `weight` times.
 
     Args:
         pins: for a sentence hash, whether a person declared the sentence always (True) or never common."""
@@ -128,7 +131,7 @@ def groups(found: Sequence[Node], common: Collection[int], said: Said) -> Groups
         f = node.fingerprint
         keys: list[Key] = [("sentence", h) for h in f.sentence_hashes if h not in common]
         keys += [("bucket", key) for key in set(f.buckets)]
-        # An engine may leave out the contents of texts that are not short: equal texts have equal buckets.
+        # An engine needs this key only for short texts: other equal texts have equal buckets.
         keys.append(("content", f.content_hash))
         for key in keys:
             members.setdefault(key, []).append(node.first)

@@ -22,12 +22,12 @@ def stories(*buckets: Sequence[int]) -> float:
 
 
 def copies(count: int, story: int = 1) -> list[list[int]]:
-    """Return the buckets of `count` articles that carry the sentence and agree in every band."""
+    """Return the buckets of `count` articles that agree in every band."""
     return [[100 * story + band for band in range(BANDS)]] * count
 
 
 def strangers(count: int) -> list[list[int]]:
-    """Return the buckets of `count` articles that carry the sentence and agree in no band."""
+    """Return the buckets of `count` articles that agree in no band."""
     return [[-1_000 * i - band for band in range(BANDS)] for i in range(1, count + 1)]
 
 
@@ -63,8 +63,8 @@ def test_stories_of_many_copies_are_counted_as_stories() -> None:
 
 
 def test_bands_are_weighed_alike() -> None:
-    # All 40 articles agree in half of the bands, where two carriers agree with the probability 1, and differ
-    # in the others, where it is 1/40. The stories are 1 / c, and c is the mean of the two.
+    # In half of the bands all 40 articles agree, in the others no two. So two articles drawn at random agree
+    # in a band with the probability 1, or 1/40 (the same article twice). Stories are the inverse of the mean.
     half = [[band if band < BANDS // 2 else 1_000 * i + band for band in range(BANDS)] for i in range(40)]
     assert stories(*half) == pytest.approx(2 / (1 + 1 / 40))
 
@@ -89,7 +89,7 @@ def test_copies_that_are_duplicates_never_count_for_more_than_eight_stories(carr
 
 @pytest.mark.parametrize("carriers", [11, 17, 300])
 def test_the_limit_itself_is_not_common(carriers: int) -> None:
-    # Every corpus has an even number of pairs, but the rule must hold for any whole number.
+    # A corpus has an even number of agreeing pairs, but the rule must hold for odd numbers, too.
     at = -(-BANDS * carriers * carriers // LIMIT) - BANDS * carriers
     assert not is_common(carriers, at, BANDS, LIMIT)
     assert is_common(carriers, at - 1, BANDS, LIMIT)

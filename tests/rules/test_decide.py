@@ -101,7 +101,8 @@ def check(subjects: list[Subject], settings: Settings, pins: Pins, at_once: int)
 
 
 def check_best_match(ordered: list[Subject], found: Decisions) -> None:
-    """Check that each pair flagged as best match has the score and the rule of its earlier article's mark."""
+    """Check that each pair flagged as best match has the same score and rule as the mark of its earlier
+    article."""
     pairs = found.pairs
     flagged = pairs.earlier[found.best_match]
     assert len(set(flagged.tolist())) == len(flagged)

@@ -380,8 +380,8 @@ def test_edited_copies_of_a_report_do_not_pass_for_stories() -> None:
 
 
 def test_furniture_is_common_if_its_pages_agree_in_one_band_but_not_in_two() -> None:
-    # Pages of one template that agree in one of 16 bands count as nearly 16 effective stories (1 / c;
-    # c is just over 1/16): more than the limit of 10. If they agree in two bands, they count as fewer than 8.
+    # Pages of one template that agree in one of 16 bands count as nearly 16 effective stories, more than the
+    # limit of 10. If they agree in two bands, they count as fewer than 8.
     for bands, expected in ((1, {1}), (2, set())):
         pages = carriers(1, [[*range(bands), *[100 + i] * (16 - bands)] for i in range(1_000)])
         assert common_sentences(pages, BANDS16).keys() == expected

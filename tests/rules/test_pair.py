@@ -99,7 +99,7 @@ PROFILES = st.one_of(
         st.integers(0, 4),
         st.sampled_from([0, 1, 4, 5]),
     ),
-    # Draw long texts without a shingle too, and short texts.
+    # Draw also long texts without shingles, and short texts.
     st.builds(
         lambda sentences, content: profile(sentences, [], content, (content,), 0),
         st.sets(st.integers(1, 9), max_size=9),
@@ -331,7 +331,7 @@ def test_beyond_a_ratio_containment_by_signature_needs_sentences(
         (1, {"shared": 8, "fewer": 1, "more": 1}, 3 * DAY, "duplicate by sentences"),
         (1, {"shared": 8, "fewer": 1, "more": 1}, 3 * DAY + 1, "similar by sentences"),
         (1, {"shared": 9, "fewer": 1}, 3 * DAY + 1, "duplicate by sentences"),
-        # One score above `reprint_score` is enough, and either rule may then decide.
+        # If one rule has a score above `reprint_score`, another rule may decide.
         (231, {"shared": 8, "fewer": 1, "more": 1}, 900 * DAY, "duplicate by sentences"),
     ],
 )
@@ -374,7 +374,7 @@ def test_signatures_of_common_sentences_alone_do_not_count(
 
 STRONG = {"shared": 9, "fewer": 0, "more": 0}
 MIDDLE = {"shared": 4, "fewer": 3, "more": 3}  # 4 of 10 sentences are shared
-# 4 of 44 sentences are shared, which are all of the shorter text
+# 4 of 44 sentences are shared; the shorter text has no others
 INSIDE = {"shared": 4, "fewer": 0, "more": 40}
 
 

@@ -122,7 +122,7 @@ def test_every_score_is_that_of_the_pair_rule_to_the_last_bit(
         assert duplicates[row] == (found is not None and found.relation is Relation.DUPLICATE)
         assert related[row] == (found is not None)
         assert found is None or pairs.RULES[scored.rules(settings)[row]] is found.rule
-    # Pairs that were scored one by one give the same results.
+    # The readable pairs, scored one by one, give the same results as all pairs scored at once.
     readable = np.array([made[i] is not None and made[j] is not None for i, j in every.tolist()], np.bool_)
     one_by_one = Scored.of(again)
     assert one_by_one.duplicates(settings).tolist() == duplicates[readable].tolist()

@@ -68,7 +68,8 @@ class Proxy:
                 self._silent.append(event)
                 self._sockets += [client, server]
                 self.opened += 1
-            speakers: list[socket.socket] = [server]  # the sides that have spoken, in order
+            # The sender of each turn; the server counts as the first.
+            speakers: list[socket.socket] = [server]
             for one, other in ((client, server), (server, client)):
                 Thread(target=self._forward, args=(one, other, event, speakers), daemon=True).start()
 

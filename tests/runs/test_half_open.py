@@ -162,7 +162,7 @@ def test_a_lease_is_renewed_by_work_and_by_nothing_else(
         return told[-1]
 
     monkeypatch.setattr(Heartbeat, "_has_worked", noted)
-    # Two whole cores: a process that waits in this test never computes that much.
+    # The limit is two whole cores: the waiting process of this test never computes as much.
     monkeypatch.setattr(heartbeat_module, "COMPUTING", 2.0)
     beating = Heartbeat(database, "backfill")
     assert beating.claim()

@@ -159,7 +159,7 @@ def _work(database: Database) -> None:
 
 @pytest.fixture(scope="module")
 def plain(server: Server, template: str) -> dict[str, Any]:
-    """Return the results with the session defaults of Postgres."""
+    """Return the results of `use` with the session defaults of Postgres."""
     return use(server.create("dedup_plain_sessions", template))
 
 

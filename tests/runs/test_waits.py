@@ -1,4 +1,4 @@
-"""Waits: every wait has a limit, for any holder of the lock (docs/reliability.md, promise 15).
+"""Waits: every wait has a limit, no matter who holds the lock (docs/reliability.md, promise 15).
 
 Short timeouts make these tests quick. `scripts/latency.py` shows that one second is enough with the defaults.
 """

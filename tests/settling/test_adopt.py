@@ -109,7 +109,7 @@ def test_whatever_comes_between(
 def interrupted(
     step: Callable[..., int | None], after: int, act: Callable[[], None]
 ) -> Callable[..., int | None]:
-    """Return a function that calls `step`; call number `after` first calls `act`."""
+    """Return a wrapper of `step` that calls `act` before its call number `after`."""
     calls: list[None] = []
 
     def wrapped(*given: object) -> int | None:

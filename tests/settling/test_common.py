@@ -146,8 +146,8 @@ def test_a_corpus_of_an_older_revision_is_fingerprinted_and_counted_again(
             return made, [row[0] for row in common], revision[0][0]
 
     with monkeypatch.context() as older:
-        # Compute as revision 2 did: signatures keep the lowest byte unmixed, and only pairs of different
-        # carriers are counted.
+        # Compute as revision 2 did: a signature has the lowest byte of each value, without mixing. Common
+        # sentences are counted by pairs of two different carriers only.
         older.setattr("dedup.text.fingerprint.ALGORITHM_REVISION", 2)
         older.setattr("dedup.store.rulebooks.ALGORITHM_REVISION", 2)
         # Use the Python code, which can be patched.

@@ -35,7 +35,7 @@ def assert_names(verdict: Verdict, wanted: dict[str, Copy]) -> None:
 
 @pytest.mark.long("dedup", "migrations")
 def test_a_crawl_that_runs_newest_first_names_every_copy_in_the_end(database: Database) -> None:
-    # Make twenty stories of three pages each; the oldest page of each story comes last.
+    # Make twenty stories of three articles each. The oldest article of a story is submitted last.
     given = [article(f"{i}-{k}", window(30 * i, 6, 1_000), 10 * i + k) for i in range(20) for k in range(3)]
     with deduplicator(database) as dd:
         told = dd.submit_many(given[::-1])

@@ -151,7 +151,7 @@ FAULTY_TABLES = ("article", "fingerprint", "match", "common_sentence", "run")
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.torture)])
 def test_a_fault_at_every_write(database: Database, every: int) -> None:
-    """A backfill ends what a failed write interrupted; by default every fourth write is tried."""
+    """A backfill completes the work after a failed write; by default every fourth write fails once."""
     given = news(20, seed=5)
     fill(database, given)
     change_settings(database, common_stories=2)
@@ -250,9 +250,8 @@ def test_a_signal_ends_the_command_in_every_stage(
     change_settings(database, common_stories=2)
     arguments = ["backfill", "--workers", "0", "--batch", "5"]
     with psycopg.connect(corpus_url) as blocker:
-        blocker.execute(
-            f"LOCK TABLE dedup.{table} IN SHARE MODE".encode()
-        )  # writers have to wait, so that the stage is known
+        # The command waits when it writes to this table, so its stage is known.
+        blocker.execute(f"LOCK TABLE dedup.{table} IN SHARE MODE".encode())
         process = start(command, corpus_url, str(tmp_path / "stderr"), arguments)
         try:
             wait_until(lambda: waiting(database, "dedup." + table) or not process.is_alive())

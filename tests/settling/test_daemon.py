@@ -119,7 +119,7 @@ def test_a_notification_is_answered_at_once(database: Database, corpus_url: str)
 @pytest.mark.long("dedup", "migrations")
 def test_one_row_for_a_working_period_and_none_for_idle_polls(database: Database, corpus_url: str) -> None:
     def ended() -> int:
-        """Return the number of runs, or 0 during a run."""
+        """Return the number of ended runs, or 0 if a run has not ended."""
         rows = query(database, "SELECT ended_at IS NULL FROM dedup.run")
         return 0 if (True,) in rows else len(rows)
 

@@ -137,7 +137,8 @@ def write(url: str, connection: Connection, seed: int, articles: int) -> None:
 
 
 def read(url: str, connection: Connection, file: str) -> None:
-    """Store marks in a file page by page, each page with its cursor in one transaction; report each page."""
+    """Read changes page by page, and store their marks in the SQLite file `file`. A transaction stores a page
+    and its cursor. The length of each page is sent to `connection`."""
     with closing(Database(url)) as database, closing(sqlite3.connect(file)) as kept:
         while not connection.poll():
             row = kept.execute("SELECT cursor FROM place").fetchone()
@@ -145,9 +146,8 @@ def read(url: str, connection: Connection, file: str) -> None:
                 found = changes(cursor, row and row[0], 500)
             with kept:
                 for change in found:
-                    kept.execute(
-                        "INSERT INTO told VALUES (?, ?)", place(change)
-                    )  # raises an error if the change is not new
+                    # The table raises an error if the change was stored before.
+                    kept.execute("INSERT INTO told VALUES (?, ?)", place(change))
                     if change.status == "deleted":
                         kept.execute("DELETE FROM mark WHERE id = ?", [change.id])
                         continue

@@ -196,7 +196,7 @@ def test_a_batch(large: Database) -> None:
     with rolled_back(large, settling=True) as cursor:
         cursor.execute("SELECT count(*) FROM dedup.make_stale(ARRAY(SELECT generate_series(1001, 1100)))")
         assert len(settle(cursor, rulebook_of(cursor).settings, limit=1_000).ids) == 100
-        # Each article looks up 36 keys, and finds itself and others with the same index entry.
+        # 50 rows for each article: it looks up 36 keys, and also finds others with the same index entries.
         check(cursor, 100 * 50, 100)
 
 

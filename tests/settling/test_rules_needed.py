@@ -795,7 +795,8 @@ def goes_wrong(database: Database, seed: int, theme: str, statement: str) -> boo
 
 
 def take_out(mutant: Mutant, database: Database, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Take a rule out of the program; return a statement that takes it out of the database, or "" if none."""
+    """Take a rule out of the program and return "". If the rule is in the database, return a statement that
+    takes it out."""
     if ".sql " in mutant.where:
         replace_in_statement(mutant, monkeypatch)
         return ""

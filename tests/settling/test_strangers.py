@@ -26,7 +26,7 @@ from tests.conftest import empty
 KEY = "6bd0a35f1ae24c5d9d0c83b45a7f2e11"
 HASHER = Hasher()
 POSITIONS = 192  # forged values in a signature of 256: the Jaccard is 0.75, all buckets are equal
-CANDIDATES = 150_000  # shingles to try; their lowest hash is below the hashes of 1,000 other shingles
+CANDIDATES = 150_000  # shingles to try, so many that the lowest hash is below those of 1,000 others
 
 
 def smallest(items: list[str]) -> list[str]:

@@ -61,7 +61,7 @@ WAYS: list[Callable[[Database, Article], None]] = [by_hook, by_load, by_sql]
 
 
 def everything(database: Database, given: list[Article], rng: random.Random) -> None:
-    """Send each article by each of the three ways in random order, with some backfills between."""
+    """Send each article three times, once by each way, in random order with some backfills between."""
     deferred = [(way, article) for way in WAYS for article in given]
     steps: list[Any] = [*deferred, *[None] * BACKFILLS]
     rng.shuffle(steps)

@@ -134,7 +134,7 @@ def test_another_original_is_more_like_it() -> None:
     assert reason == "b is a duplicate of o, the earliest original with the highest score"
 
 
-# Tests of letters, in texts that a machine may have misread.
+# Tests of prints, for texts that a machine may have misread.
 
 ON = Settings(damaged_print="on")
 STORY = text(window(0, 22, ring=10_000))
@@ -203,7 +203,7 @@ def test_explain_says_it_of_stored_articles(chain: Database) -> None:
     assert explained(chain, "b", "c").why_not == ("b and c are not settled yet: run `dedup backfill`",)
     backfill(chain, workers=0)
     assert explained(chain, "a", "b").why_not == ()
-    assert explained(chain, "a", "c").why_not == ()  # the pair is similar, with the score of a similar pair
+    assert explained(chain, "a", "c").why_not == ()  # the score is too low for a duplicate
     (reason,) = explained(chain, "c", "b").why_not
     assert reason.endswith("b is a duplicate of a, while c is not")
     assert explained(chain, "c", "b").decision.startswith("duplicate by sentences")

@@ -57,7 +57,8 @@ def prune(database: Database, minute: float, **options: Any) -> BackfillReport:
 
 
 def spanning() -> list[Article]:
-    """Return another article and a story: an original and a copy before minute 3, two copies after it."""
+    """Return a story and an unrelated article. The story has an original and a copy before minute 3, and two
+    copies after it."""
     return [
         article("original", STORY, 0),
         article("early copy", STORY, 1),

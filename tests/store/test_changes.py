@@ -173,9 +173,8 @@ def test_marks_that_change_during_the_first_reading_are_reported_once(database: 
     with journal(database):
         reader = Replica(database)
         reader.read(3)
-        deduplicator(database).submit(
-            article("early", window(4, 6), -1)
-        )  # changes marks that the reader has read, and marks that it has not read
+        # This article changes marks that were read already, and marks that were not.
+        deduplicator(database).submit(article("early", window(4, 6), -1))
         settle(database)
         changed = [change.id for change in reader.read_all(1)]
         assert len(changed) == len(set(changed))

@@ -75,7 +75,7 @@ def test_how_fast(corpus: Deduplicator) -> None:
 
 
 def agency_copies(corpus: Deduplicator) -> list[bool]:
-    """Return for each copy of another outlet's article whether the origin of its text is an agency."""
+    """Return a flag for each copy of another outlet's article: whether the text comes from an agency."""
     outlet = {item["source_id"]: item["publication"] for item in newsroom()}
     return [
         corpus.origins([mark["duplicate_of"]]).origins[0].kind == "agency"

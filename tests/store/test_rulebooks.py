@@ -12,7 +12,7 @@ from dedup.text.fingerprint import Fingerprinter
 from dedup.text.punkt import PunktModel
 
 LANGUAGES = 5_000
-STATEMENTS = 40  # fails early if adopting makes a statement for each language
+STATEMENTS = 40  # far fewer than `LANGUAGES`: adopting may not make a statement for each language
 
 
 class Counted:

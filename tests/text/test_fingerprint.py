@@ -59,7 +59,7 @@ def test_what_a_fingerprint_holds() -> None:
         "the storm reached the coast on monday night",
         "it flooded the old harbour of the town",
         "nobody was hurt and the trains are running",
-    ]  # not counted: "mr hale saw it all" (18 characters), "read more", and the storm a second time
+    ]  # not counted: "mr hale saw it all" (18 characters), "read more", and the repeated sentence
     everything = [*counted[:2], "mr hale saw it all", "read more", counted[0], counted[2]]
     shingle_set = {
         "the storm reached", "the coast on", "on monday night", "it flooded the", "the old harbour",

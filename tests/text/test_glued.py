@@ -229,7 +229,7 @@ def test_work_grows_with_the_length_and_no_faster(name: str) -> None:
     looked: list[int] = []
 
     class Counting(str):
-        """A line that counts the characters passed by its searches for the end of a word."""
+        """A line that records how many characters each call of `find` and `rfind` passes."""
 
         __slots__ = ()
 

@@ -65,8 +65,8 @@ def test_words_follow_the_rule_letter_by_letter(text: str) -> None:
 
 
 def test_every_mark_of_unicode_belongs_to_its_word() -> None:
-    # Beyond this range, Unicode has only variation selectors among its marks. They carry no vowel, and need
-    # not stay within a word.
+    # Beyond this range, the only marks of Unicode are variation selectors. A selector is no vowel sign, and
+    # need not stay within a word.
     parted = [
         code
         for code in range(0x1F000)
@@ -122,7 +122,7 @@ EVERY_CHARACTER = [*map(chr, [*range(0xD800), *range(0xE000, 0x110000)])]
 def test_no_character_becomes_more_than_is_said() -> None:
     grown = {c: len(unicodedata.normalize("NFKC", c).casefold()) for c in EVERY_CHARACTER}
     assert max(grown.values()) == MOST_GROWTH == grown["\ufdfa"]
-    # Cleaning composes texts to NFC first. No character is longer in NFC than in its normal form.
+    # Cleaning composes texts to NFC first. No character is longer in NFC than in folded NFKC.
     assert [c for c, size in grown.items() if len(unicodedata.normalize("NFC", c)) > size] == []
 
 

@@ -13,7 +13,7 @@ from dedup.text.fingerprint import Fingerprinter
 from dedup.text.normalize import words
 from dedup.text.signature import shingles
 
-# Ullman's example. dedup finds one more shingle, "dog now is": without its full stop, "dog." is a short word.
+# Ullman's example. dedup drops full stops, so the short word "dog" begins one more shingle: "dog now is".
 FOX = (
     "the quick brown fox jumps over the lazy dog. "
     "now is the time for all good men to come to the aid of the party"

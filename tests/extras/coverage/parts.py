@@ -1,4 +1,4 @@
-"""Parts of the extra's SQL statements, for `tests/db/test_statements.py`."""
+"""Parts that this extra's code puts into its SQL statements, for `tests/db/test_statements.py`."""
 
 from dedup.store.stories import known
 from dedup.store.word_index import FOLDED, GIVEN, WORDS

@@ -1,4 +1,4 @@
-"""Parts of the extra's SQL statements, with the types of values, for `tests/db/test_statements.py`."""
+"""Parts that this extra's code puts into its SQL statements, for `tests/db/test_statements.py`."""
 
 from dedup.store.stories import delay, known, representing
 

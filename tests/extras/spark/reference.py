@@ -183,8 +183,8 @@ def eligible(places: Groups, w: int, undecided: Collection[int]) -> set[int]:
 
 
 def head_meetings(places: Groups, w: int, newly: Set[int]) -> Meetings:
-    """HEAD: return each newly eligible node with each undecided node before it, among the first `w`
-    places."""
+    """HEAD: return the pairs of a newly eligible node and an earlier undecided node under the same key, if
+    both have one of the first `w` places."""
     found: dict[NodePair, list[Kind]] = {}
     for (kind, _), own in places.items():
         for at, b in enumerate(own[:w]):
@@ -195,7 +195,8 @@ def head_meetings(places: Groups, w: int, newly: Set[int]) -> Meetings:
 
 
 def star_meetings(given: Groups, newly: Set[int], last: Mapping[int, int], state: State) -> Meetings:
-    """STAR: return the pairs of a newly canonical node and another node that HEAD did not score with it.
+    """STAR: return the pairs of a newly canonical node and a node under the same key, if `star_later` or
+    `star_earlier` holds.
 
     Args:
         last: number of the last member of each node.
@@ -210,20 +211,20 @@ def star_meetings(given: Groups, newly: Set[int], last: Mapping[int, int], state
 
 
 def star_later(c: int, x: int, state: State) -> bool:
-    """STAR, first case: return whether x is later than c and never became eligible; x may be decided."""
+    """STAR, first case: return whether x is later than c and was never eligible."""
     return x > c and x not in state.eligible_in
 
 
 def star_earlier(c: int, x: int, last: int, state: State) -> bool:
-    """STAR, second case: return whether x is earlier than c, has a member later than c, and was decided as
-    not canonical before c became eligible."""
+    """STAR, second case: return whether x is earlier than c, was out before c was eligible, and has a member
+    after c."""
     return x < c < last and not state.canonical.get(x, True) and state.decided_in[x] < state.eligible_in[c]
 
 
 def score(
     met: Meetings, profiles: Mapping[int, Profile], settings: Settings, said: Said
 ) -> dict[NodePair, Related]:
-    """Return the related pairs among the pairs of nodes that meet."""
+    """Return the pairs in `met` that are related, with their scores."""
     found: dict[NodePair, Related] = {}
     for (a, b), kinds in met.items():
         scores = score_counted(

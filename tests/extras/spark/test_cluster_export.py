@@ -129,7 +129,7 @@ def test_what_has_no_current_fingerprint_is_left_out_and_named(database: Databas
     settle(database)
     late = [article(f"late {i:03}", window(i, 6), i, added_at=at(0)) for i in range(120)]
     load(database, *late, article("article 0", window(60, 6), 0))
-    with database.transaction() as cursor:  # stale, although its fingerprint is right
+    with database.transaction() as cursor:  # makes an article stale, but its fingerprint stays right
         cursor.execute("UPDATE dedup.article SET published_at = now() WHERE source_id = 'article 1'")
     report = cluster_export.export(database, tmp_path / "known")
     assert report.left_out == 121
@@ -182,7 +182,8 @@ def test_with_a_horizon_only_what_is_inside(database: Database, tmp_path: Path) 
     settle(database)
     with deduplicator(database) as door:
         door.prune("2024-03-05")
-    load(database, article("old", window(50, 6), 1, added_at=at(99_999)))  # before the horizon, not archived
+    # This article is before the horizon, but no run has archived it yet.
+    load(database, article("old", window(50, 6), 1, added_at=at(99_999)))
     report = cluster_export.export(database, tmp_path / "known")
     assert report.articles == 6
     assert {row["source_id"] for row in read(tmp_path / "known")} == {f"a{i}" for i in range(4, 10)}

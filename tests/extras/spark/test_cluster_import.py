@@ -466,7 +466,7 @@ def test_kill_9_leaves_the_corpus_as_before_or_whole(
         command = [sys.executable, "-c", TELLING, corpus_url, str(folder)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout
-            # The server may not have noticed yet that the previous import was killed or has ended.
+            # False if the server does not know yet that the previous import has ended, and refuses this one.
             begun = any(line.strip() == stage for line in process.stdout)
             if begun:
                 time.sleep(rng.random() * 0.1)  # anywhere within the stage, or after it

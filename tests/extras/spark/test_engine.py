@@ -187,9 +187,10 @@ def test_articles_of_a_table_get_their_marks(spark: Any, tmp_path: Path) -> None
     assert not any(step["made"] for step in again.report["steps"].values())
     with pytest.raises(WorkError, match="steps of another run"):
         run(half, work=str(tmp_path / "work"))
-    # The fingerprints of the other half are known. Then only articles inside the horizon count.
+    # Read half of the articles; the fingerprints of all articles are known.
     known = spark.createDataFrame(result.fingerprints.collect(), FINGERPRINT)
     assert_equal(answer(run(half, work=str(tmp_path / "known"), known=known)).answer, wanted)
+    # Read all articles with a horizon, which refuses the earlier half.
     times = {
         a.source_id: order_key(settings, a.published_at, a.added_at, a.source_id)[0]
         for a in given.articles

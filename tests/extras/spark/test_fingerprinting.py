@@ -184,7 +184,7 @@ def test_nobody_knows_the_place_of_an_article_without_a_time(spark: Any, tmp_pat
 def test_the_steps_that_are_written_are_read_again(spark: Any, tmp_path: Path) -> None:
     rows = table(spark, [article("a"), article("b", "more")])
     first = passed(spark, rows, tmp_path / "work")
-    # The second pass must read the written steps: its input raises an error when it is read.
+    # The second pass must read the written steps, because reading these rows raises an error.
     again = passed(spark, rows.selectExpr("*", "raise_error('read again') AS url"), tmp_path / "work")
     assert again.articles == first.articles
     assert set(first.steps) == {"read", "doubled"}

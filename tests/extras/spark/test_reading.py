@@ -89,7 +89,8 @@ def times(kind: Any, values: list[Any], added: Any = None) -> pa.Table:
 
 
 def nested() -> pa.Table:
-    """Return names within structs, several names for a field, numbers as texts, and unneeded columns."""
+    """Return a table with names within structs, several columns for a field, numbers in place of texts, and
+    unneeded columns."""
     publisher = pa.StructArray.from_arrays(
         [pa.array(["Courier", None, "Herald"]), pa.array([1, 2, 3])], ["Name", "code"]
     )

@@ -1,4 +1,4 @@
-"""The rounds give the oracle's answer for all choices of an engine, but not if a rule is left out."""
+"""The rounds of `reference.py` give the oracle's answer for all `Options`, but not if a rule is left out."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ def drawn_text(rng: random.Random, number: int) -> Fingerprint:
 
 
 def drawn_articles(rng: random.Random, size: int) -> list[Subject]:
-    """Return articles with few texts and moments, or a chain of neighbours in which some texts come again."""
+    """Return articles with few different texts and times; or a chain in which each text is a duplicate of the
+    next, and some texts are repeated."""
     if rng.random() < 0.6:
         texts = [drawn_text(rng, number) for number in range(rng.randrange(2, 8))]
         return [subject(id, rng.randrange(6), rng.choice(texts)) for id in range(size)]
@@ -255,7 +256,8 @@ def test_every_pair_is_scored_once_and_with_all_that_it_shares(monkeypatch: pyte
 
 
 def ring(size: int) -> list[Subject]:
-    """Return a ring: each article is a duplicate of its neighbours, and later than the article before it."""
+    """Return articles with sentences from a ring: each is a duplicate of its two neighbours. Article i has
+    time i."""
     return [
         subject(i, i, fingerprint([1 + (i + j) % size for j in range(5)], content=i)) for i in range(size)
     ]
@@ -273,7 +275,8 @@ def test_a_chain_that_needs_many_rounds_ends() -> None:
 
 
 def copies(count: int) -> list[Subject]:
-    """Return copies of a report in five editions. Each copy has other words in up to three places."""
+    """Return copies of the five editions of a report. A copy differs from its edition in at most three
+    sentences, and in at most three values of the signature."""
     rng = random.Random(1)
 
     def edited(given: list[int], places: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""Scopes on Spark: each scope has the marks of a separate corpus, also in exchange with Postgres."""
+"""Scopes on Spark: each scope has the marks of a separate corpus. Exchange with Postgres keeps scopes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def run(spark: Any, folder: Path, given: list[Article], corpus: Corpus, sentence
 
 
 def sentences_of(name: str) -> dict[int, bool]:
-    """The pins of sentences of a corpus, in each scope."""
+    """Return the sentence pins of the corpus `name`, for each scope."""
     return {
         sentence_hash(code, scope): common
         for code, common in CORPORA[name]().sentences.items()

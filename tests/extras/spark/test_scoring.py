@@ -50,8 +50,8 @@ def batch(pairs: list[tuple[int, Fingerprint, Fingerprint, Relation | None]]) ->
 
 
 def texts_of(settings: Settings) -> list[Fingerprint]:
-    """Return invented fingerprints; with prints in the settings, fingerprints of misread stories and short
-    texts."""
+    """Return fingerprints of misread stories and short texts if the settings have prints; otherwise invented
+    fingerprints."""
     if not settings.prints:
         return [
             e.made

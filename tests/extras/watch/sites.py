@@ -20,7 +20,7 @@ class SiteReply:
     headers: dict[str, str] = field(default_factory=dict)
     validated: bool = True  # The answer has an ETag, which the server checks
     before: Callable[[], object] | None = None  # Called before the first byte is sent
-    drip: Callable[[], bool] | None = None  # Sends a space after each call, until it returns False
+    drip: Callable[[], bool] | None = None  # Called before each space; False ends the spaces
 
     @property
     def content(self) -> bytes:

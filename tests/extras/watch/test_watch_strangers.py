@@ -92,7 +92,7 @@ def test_a_stranger_who_takes_the_names_of_others_edits_none_of_their_articles(
     assert {"evil.example" in key.partition("#")[0] for key in after.keys() - before.keys()} == {True}
     assert EVIL in after.values()
 
-    assert poll(address).new == 0  # the story is still one of the Courier's feed
+    assert poll(address).new == 0  # the story still belongs to the Courier's feed
     courier.put("/feed", feed([item(story, f"{TRAMS} Updated.", story), honest[1]], courier.address))
     assert poll(address).changed == 1
     assert stored(database)[story] == f"{TRAMS} Updated."
