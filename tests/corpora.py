@@ -52,7 +52,7 @@ Code = int
 
 
 def code(number: int, variant: int = 0) -> Code:
-    """Return the code of a variant of a sentence."""
+    """Return the number that stands for a variant of sentence `number`."""
     return number * VARIANTS + variant
 
 

@@ -94,7 +94,7 @@ def test_the_page_of_the_architecture_says_what_extras_need() -> None:
     assert {name: set(re.findall(r"`(\w+)`", others)) for name, others in told} == DECLARED
 
 
-# Tests of copies of the sources without an extra.
+# The next tests run in copies of the sources from which an extra is removed.
 
 
 @pytest.fixture

@@ -155,7 +155,7 @@ def _write_whole(cursor: Cursor, flag: bool, parts: list[Bigints]) -> KeySegment
 
 
 def _write(cursor: Cursor, flag: bool, blocks: int, parts: Iterator[Bigints] | list[Bigints]) -> KeySegment:
-    """Write a segment without repeated entries. Each block must be whole within one element of `parts`."""
+    """Write a segment; drop repeated entries. No block may be split between two elements of `parts`."""
     segment, count = key_segments.next_segment(cursor), 0
     for part in parts:
         entries = distinct(part)

@@ -144,7 +144,7 @@ def hashed(data: list[bytes], hasher: Hasher) -> None:
 
 
 def chosen(tokens: Tokens, starts: np.ndarray, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
-    """Return the place of each shingle among the words, and the number of each shingle's text."""
+    """Return for each shingle the position of its first word among all words, and of its text."""
     stops = tokens.lengths < settings.stop_word_length
     stops[np.maximum(starts[1:] - 1, 0)] = stops[np.maximum(starts[1:] - 2, 0)] = False
     at = np.flatnonzero(stops)

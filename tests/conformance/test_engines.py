@@ -45,7 +45,7 @@ pytestmark = pytest.mark.timeout(120)
 
 
 class Engine(Protocol):
-    """An engine: it fills and settles an empty corpus with the settings of the given corpus."""
+    """An engine that stores a corpus in an empty database, and settles it with the settings of that corpus."""
 
     name: str
 

@@ -136,7 +136,7 @@ class KnownEntry:
     source_id: str
     before: bytes | None  # digest of the last version in this feed that was submitted or refused
     others: frozenset[bytes]  # digests of the article's last version in each feed of the site
-    shared: bool  # the article came from a feed of the site
+    shared: bool  # whether feeds of this site brought the article, so that they share it
     foreign: bool  # the article was stored before the feed listed it, so the feed must not change it
 
 

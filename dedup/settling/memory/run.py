@@ -77,8 +77,8 @@ class MemoryRun:
         self._database, self._rulebook, self._run, self._memory = database, rulebook, run, memory
         self._progress, self._timed, self._stop, self._loading = progress, timed, stop, loading
         self.kept = Cache(count_fitting(memory, rulebook.settings))
-        # No mark is written for articles that changed after `_since`, the id of the last change before the
-        # snapshot, and for the articles `_outside`, which the next round archives.
+        # Two kinds of articles get no mark: articles that changed after the snapshot (`_since` is the id of
+        # the last change before it), and the articles `_outside` the window, which the next round archives.
         self._since, self._outside = 0, bigints([])
 
     def __enter__(self) -> Self:

@@ -41,7 +41,7 @@ class ClusterWanted:
     corpus: CorpusState
     fingerprinter: Fingerprinter
     horizon: datetime | None  # articles before this time are outside the corpus
-    failures: bool  # true: failed articles stay failed; false: the next backfill reads all texts again
+    failures: bool  # whether failed articles stay failed; if not, the next backfill reads their texts again
 
     @property
     def values(self) -> dict[str, Any]:
