@@ -27,7 +27,7 @@ GRACE_SECONDS = 1.0  # Maximum wait for another run to end: the server notices a
 
 
 class Heartbeat:
-    """A run at work: writes its progress and signs of life to its row in `dedup.run`. Call `close` at the end."""
+    """A run at work: writes progress and signs of life to its row in `dedup.run`. Call `close` at the end."""
 
     def __init__(self, database: Database, what: str) -> None:
         self.other: Run | None = None  # the live run that `claim` found

@@ -88,7 +88,7 @@ def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint
         kept = [partner for partner in earlier if partner in best or partner[1] in gaining]
         later += copies
     if {partner[1] for partner in later} - {*met.partners} != met.copies:
-        return None  # A duplicate gains or loses this article as its original; only `submit` settles duplicates
+        return None  # A duplicate gains or loses this article as its original: only `submit` settles it
     mark = decide(originals, (p[2] for p in found))
     closest = best_match(p for p in found if not originals)
     marks = {id: Mark(Status.UNIQUE) for id in met.partners if id not in gaining}

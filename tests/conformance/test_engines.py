@@ -45,7 +45,7 @@ pytestmark = pytest.mark.timeout(120)
 
 
 class Engine(Protocol):
-    """An engine that stores a corpus in an empty database, and settles it with the settings of that corpus."""
+    """An engine that stores a corpus in an empty database, and settles it by the settings of the corpus."""
 
     name: str
 
