@@ -20,6 +20,9 @@ MAX_BATCH = 100_000  # Maximum number of articles per transaction; more would lo
 # Minimum memory of the memory engine, in bytes. With less, the engine would read the corpus many times.
 MIN_MEMORY = 16_000_000
 
+# Control groups of Linux, version 2, and the file that names the group of this process.
+GROUPS, OWN_GROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+
 MAX_WORKERS = 256  # Maximum number of threads that fingerprint texts
 
 
@@ -35,8 +38,13 @@ def threads() -> int:
 
 
 def memory() -> int:
-    """Return the smaller of the machine's memory and the limit of the process's control group, in bytes."""
+    """Return the machine's memory, or the lowest limit of the process's control groups, in bytes."""
     found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    with suppress(OSError, ValueError):  # There is no control group, or it has no limit ("max")
-        found = min(found, int(Path("/sys/fs/cgroup/memory.max").read_text("ascii")))
+    own = Path("/")  # In a container this is the container's group
+    with suppress(OSError, ValueError):  # Only Linux has control groups
+        lines = OWN_GROUP.read_text("utf-8").splitlines()
+        own = Path(next((line[3:] for line in lines if line.startswith("0::/")), "/"))
+    for group in (own, *own.parents):  # `MemoryMax=` of systemd limits a service, or a slice above it
+        with suppress(OSError, ValueError):  # The group has no limit ("max")
+            found = min(found, int((GROUPS / group.relative_to("/") / "memory.max").read_text("ascii")))
     return found

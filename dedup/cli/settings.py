@@ -131,7 +131,7 @@ def _parsed(values: list[str]) -> dict[str, str]:
 def settings_try(
     values: Annotated[list[str], Argument(metavar="NAME=VALUE", help="A setting and the value to try.")],
     memory: Annotated[
-        int | None, Option(min=16, metavar="MB", help="RAM limit; default: 1/4 of RAM.")
+        int | None, Option(min=16, metavar="MB", help="RAM limit; default: 1/4 of RAM or cgroup.")
     ] = None,
     csv: Annotated[
         Path | None,

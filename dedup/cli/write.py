@@ -29,7 +29,8 @@ def backfill(
         EngineName, Option(metavar="|".join(ENGINE_NAMES), help="Settling engine; auto: the faster engine.")
     ] = "auto",
     memory: Annotated[
-        int | None, Option(min=16, metavar="MB", help="RAM limit of the memory engine; default: 1/4 of RAM.")
+        int | None,
+        Option(min=16, metavar="MB", help="RAM for the memory engine's keys; default: 1/4 of RAM or cgroup."),
     ] = None,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Say which marks changed settings or a new version would change.")
