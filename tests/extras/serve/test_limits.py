@@ -514,7 +514,7 @@ def test_a_right_that_metrics_lack_is_logged_once_and_is_no_outage(
                 assert door.ask("GET", "/v1/health").status == 200
     (said,) = caplog.messages
     assert said.startswith("/metrics: ")
-    assert f"dedup grant --scraper {role} --reader {role}" in said
+    assert f"dedup grant --scraper {role} --counter {role}" in said
 
 
 def test_a_full_disk_is_no_news_to_a_monitor_that_only_reads(caplog: pytest.LogCaptureFixture) -> None:
