@@ -289,10 +289,7 @@ class CreditReader:
                 self._add(found, self._bracketed(match[1]), "end" if match.end() == len(text) else "item")
 
     def _place(self, text: str, start: int, stop: int) -> Place | None:
-        """Return the kind of place where a bracket with agencies stands, or None if the bracket is no credit.
-
-        The text before and after the bracket decides this.
-        """
+        """Return where a bracket with agencies stands, by the text around it; None if it is no credit."""
         line = text.rfind("\n", 0, start) + 1
         before = text[max(line, start - _DATELINE - 1) : start].strip(" \xa0\t\r[")
         rest = text[stop : stop + 12].lstrip(" .,:;)]'\u2019\xa0\r")
