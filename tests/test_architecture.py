@@ -143,9 +143,11 @@ def circle(needed: dict[str, set[str]]) -> tuple[str, ...]:
     return ()
 
 
-NEEDED = {
-    dotted(name): needs(tree(name), {dotted(other) for other in NAMES}) - {dotted(name)} for name in NAMES
-}
+@cache
+def dependencies() -> dict[str, set[str]]:
+    """Return the modules of the package that each module of the package imports."""
+    modules = {dotted(name) for name in NAMES}
+    return {dotted(name): needs(tree(name), modules) - {dotted(name)} for name in NAMES}
 
 
 BEHIND_THE_DOOR = (

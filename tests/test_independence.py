@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.loops import each
-from tests.test_architecture import NAMES, NEEDED, dotted, imported, is_within, tree
+from tests.test_architecture import NAMES, dependencies, dotted, imported, is_within, tree
 from tests.test_rooms import EXTRAS, PUBLIC
 
 ROOT = Path(__file__).parents[1]
@@ -58,7 +58,7 @@ def test_no_module_of_the_core_imports_an_extra(name: str) -> None:
     module = dotted(name)
     if module.split(".")[1:2] and module.split(".")[1] in PUBLIC:
         return  # a public module may export the names of an extra, and reports a missing extra
-    assert not [needed for needed in NEEDED[module] if is_within(needed, ("dedup.extras",))]
+    assert not [other for other in dependencies()[module] if is_within(other, ("dedup.extras",))]
     if module not in FACES:
         assert not [needed for needed in imported(tree(name)) if is_within(needed, ("dedup.extras",))]
 
@@ -66,7 +66,10 @@ def test_no_module_of_the_core_imports_an_extra(name: str) -> None:
 @each("extra", EXTRAS)
 def test_an_extra_imports_others_only_where_that_is_declared(extra: str) -> None:
     found = {
-        extra_of(other) for module, others in NEEDED.items() if extra_of(module) == extra for other in others
+        extra_of(other)
+        for module, others in dependencies().items()
+        if extra_of(module) == extra
+        for other in others
     }
     assert not found or found - {None, extra} == DECLARED.get(extra, set()), (
         "an extra must import the declared extras, unless it was removed"

@@ -13,7 +13,7 @@ import pytest
 
 import dedup
 from tests.loops import each
-from tests.test_architecture import NEEDED, PACKAGE, circle, needs, tree
+from tests.test_architecture import PACKAGE, circle, dependencies, needs, tree
 
 ROOMS = (
     "base",  # the lowest room
@@ -69,7 +69,7 @@ def between(needed: dict[str, set[str]]) -> dict[str, set[str]]:
 
 @pytest.mark.extra(*EXTRAS)
 def test_every_room_has_its_place_and_they_are_few() -> None:
-    assert sorted((*ROOMS, *EXTRAS)) == sorted({room(module) for module in NEEDED} - {FACE, ALIAS})
+    assert sorted((*ROOMS, *EXTRAS)) == sorted({room(module) for module in dependencies()} - {FACE, ALIAS})
     assert len(ROOMS) <= MOST_ROOMS
 
 
@@ -80,15 +80,15 @@ def test_every_folder_is_a_package_of_the_list() -> None:
 
 
 def test_no_import_runs_up() -> None:
-    assert ways_up(NEEDED) == []
+    assert ways_up(dependencies()) == []
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    assert circle(NEEDED) == ()
+    assert circle(dependencies()) == ()
 
 
 def test_no_room_imports_itself_by_way_of_others() -> None:
-    assert circle(between(NEEDED)) == ()
+    assert circle(between(dependencies())) == ()
 
 
 @pytest.mark.extra("frames")
@@ -114,7 +114,7 @@ def test_the_page_of_the_architecture_shows_the_rooms_in_their_order() -> None:
 def test_a_public_module_hands_on_the_names_of_the_module_behind_it(name: str) -> None:
     public = import_module(f"dedup.{name}")
     assert getattr(dedup, name) is public
-    (home,) = {module for module in NEEDED[f"dedup.{name}"] if module != "dedup.base.extras"}
+    (home,) = {module for module in dependencies()[f"dedup.{name}"] if module != "dedup.base.extras"}
     assert public.__all__ == (real := import_module(home)).__all__
     assert all(getattr(public, one) is getattr(real, one) for one in real.__all__)
     assert len(tree(f"{name}.py").body) <= 5, "a public module has a docstring and exports names, no more"

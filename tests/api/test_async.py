@@ -188,6 +188,7 @@ def test_both_doors_have_the_same_methods_except_long_work_and_parts() -> None:
         assert iscoroutinefunction(made) != isasyncgenfunction(made), name
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_rows_come_page_by_page_and_do_not_keep_a_connection(
     database: Database, corpus_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -339,6 +339,7 @@ def test_an_engine_shows_its_address_without_secrets(url: str, shown: str) -> No
     database.close()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_schema_is_made_by_initialize(server: Any) -> None:
     url = server.create("dedup_door")
     with pytest.raises(DedupError, match="dedup init"):

@@ -122,6 +122,7 @@ def test_uninstall_leaves_attached_tables_as_they_were_found(bare: Database, mar
         connection.execute("TRUNCATE newsroom.news")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_uninstall_names_what_rests_on_a_view_of_marks(bare: Database) -> None:
     attach(bare)
     with psycopg.connect(bare.url) as connection:
@@ -195,6 +196,7 @@ def test_a_transaction_that_changed_the_table_can_be_prepared() -> None:
                 right(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_worker_follows_a_view_and_needs_no_right_on_it(
     database: Database, owner: Owner, names: Names
 ) -> None:

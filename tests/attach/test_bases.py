@@ -205,6 +205,7 @@ def test_a_worker_sees_what_changes_only_in_base_tables(database: Database, owne
     assert_followed(database, owner, *READ)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_only_changes_that_matter_are_noted_and_each_row_is_read_once(
     database: Database, owner: Owner
 ) -> None:
@@ -227,6 +228,7 @@ def test_only_changes_that_matter_are_noted_and_each_row_is_read_once(
     assert_followed(database, owner, "entries", "listed")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_flood_of_changes_that_name_no_rows_is_compared_now_and_then(
     database: Database, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:

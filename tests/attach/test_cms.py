@@ -91,6 +91,7 @@ def test_whoever_reads_a_body_with_markup_reads_its_article(database: Database, 
     assert "<" not in compared.earlier_text.text + compared.later_text.text
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_table_that_looks_like_html_is_refused_with_the_way_out(database: Database, owner: Owner) -> None:
     news(owner)
     for key in range(300):
@@ -194,6 +195,7 @@ def test_a_view_of_posts_is_attached_and_an_outlet_is_a_name(database: Database,
     assert dd.verify().skipped == []
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_changes_of_a_view_are_found_by_their_time_and_deletions_by_a_full_look(
     database: Database, owner: Owner
 ) -> None:
@@ -506,6 +508,7 @@ def test_columns_of_marks_are_announced_with_what_they_cost(database: Database, 
     assert attachments.attach(f"{SCHEMA}.news", **options).told == []
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_triggers_of_another_corpus_are_not_called_the_owners(database: Database, owner: Owner) -> None:
     news(owner)
     post(owner, 1, "words")

@@ -296,6 +296,7 @@ def test_without_a_session_of_the_owner_it_is_refused_with_the_next_step(
         assert_right(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_table_given_to_another_role_is_left_alone_until_it_is_mapped(server: Server, corpora: str) -> None:
     with copied(server, corpora, "dedup_hostile") as database:
         try:
@@ -394,6 +395,7 @@ def test_functions_of_a_former_owner_run_for_nobody(server: Server, corpora: str
         root.execute(f"ALTER TABLE cms.a OWNER TO {OWNER}".encode())
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_an_owner_notes_changes_of_its_own_table_only(server: Server, corpora: str) -> None:
     with corpus(server, corpora, "table") as (database, owner):
         insert = b"INSERT INTO dedup.outbox (attachment_id, amount, source_ids) VALUES (%s, %s, %s)"

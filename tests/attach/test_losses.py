@@ -310,6 +310,7 @@ def test_two_rows_with_one_id_are_named_until_they_are_gone(
     assert len(right(database).marks) == 3
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_worker_names_two_rows_with_one_id_and_rests_before_it_looks_again(
     database: Database, owner: Owner, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -383,6 +383,7 @@ def test_a_table_that_took_the_name_is_named_and_taken(
         owner.execute(f"TRUNCATE {table}".encode())
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_what_a_worker_saw_before_the_table_was_mapped_again_is_not_kept(
     database: Database, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -411,6 +412,7 @@ def test_what_a_worker_saw_before_the_table_was_mapped_again_is_not_kept(
     assert_followed(database, owner, COLUMNS, table="news_now")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_detach_after_a_swap_takes_nothing_from_the_table_that_has_the_name_now(
     database: Database, owner: Owner
 ) -> None:
@@ -429,6 +431,7 @@ def test_detach_after_a_swap_takes_nothing_from_the_table_that_has_the_name_now(
 # Tests of refused rows, and of an edit with an unchanged hash.
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_refused_row_comes_back_when_its_place_is_free(database: Database, owner: Owner) -> None:
     marked_news(database, owner)
     load(database, article("news/777", window(3, 6), 0))
@@ -769,6 +772,7 @@ def test_a_worker_settles_the_rest_and_says_what_drifted(
     assert caplog.text.count("headline") < 5, "the worker reports drift once, not at every poll"
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_rows_of_a_drifted_table_that_wait_for_their_first_mark_hold_nobody_up(
     database: Database, owner: Owner
 ) -> None:
@@ -792,6 +796,7 @@ def test_rows_of_a_drifted_table_that_wait_for_their_first_mark_hold_nobody_up(
     assert_followed(database, owner, but(title="title"))
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_triggers_that_were_off_for_a_while_need_nobody(database: Database, owner: Owner) -> None:
     marked_news(database, owner)
     owner.execute("ALTER TABLE news DISABLE TRIGGER USER")
@@ -803,6 +808,7 @@ def test_triggers_that_were_off_for_a_while_need_nobody(database: Database, owne
     assert_followed(database, owner, COLUMNS)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_triggers_that_were_off_for_the_backfill_too_need_nobody(database: Database, owner: Owner) -> None:
     marked_news(database, owner)
     owner.execute("ALTER TABLE news DISABLE TRIGGER USER")

@@ -100,6 +100,7 @@ def test_readers_are_recognised_if_several_readers_have_most_texts_once(
     assert survey._readers(found * 2 if again else found, 1.0) == (users if most and few and not again else 0)
 
 
+@pytest.mark.long("dedup", "migrations", "docs/attach.md")
 def test_each_user_has_stories_of_their_own(database: Database, owner: Owner) -> None:
     """The documented query hides exactly the copies that a user has within their own rows."""
     (query,) = re.findall(r"```sql\n(SELECT e.id, e.user_id[^`]*)```", PAGE.read_text())

@@ -76,6 +76,7 @@ def test_what_is_nested_too_deeply_is_refused() -> None:
         kept({"a": deep})
 
 
+@pytest.mark.long("dedup/base")
 @given(st.dictionaries(st.text(), JSON, max_size=5))
 def test_what_is_kept_is_json_for_postgres_and_is_kept_again_as_it_is(values: dict[str, Any]) -> None:
     found = kept(values)

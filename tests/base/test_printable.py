@@ -41,6 +41,7 @@ def test_a_text_keeps_its_length_and_its_printable_characters(text: str) -> None
     assert printable_lines(text).replace("\n", " ") == shown
 
 
+@pytest.mark.long("dedup/base")
 @given(
     st.recursive(
         ANY | st.integers() | st.none(), lambda x: st.lists(x) | st.dictionaries(ANY, x), max_leaves=5

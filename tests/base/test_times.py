@@ -203,6 +203,7 @@ def test_every_time_comes_back_from_iso_8601(value: datetime) -> None:
     assert parse_time(value, "x") == in_utc(value)
 
 
+@pytest.mark.long("dedup/base")
 @given(TIMES, st.integers(-23 * 60, 23 * 60))
 def test_every_time_comes_back_from_the_form_of_rss(value: datetime, minutes: int) -> None:
     seconds = in_utc(value).replace(microsecond=0)

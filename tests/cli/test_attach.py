@@ -37,6 +37,7 @@ def fill(owner: Owner) -> None:
         )
 
 
+@pytest.mark.long("dedup", "migrations", "docs/attach.md")
 def test_a_table_is_detached_by_its_own_name_where_that_names_one(dedup: Dedup, owner: Owner) -> None:
     owner.execute("CREATE TABLE public.articles (id bigint PRIMARY KEY, body text)")
     attached = ("attach", "public.articles", "--id", "id", "--text", "body")
@@ -108,6 +109,7 @@ INSERT INTO cms.posts VALUES
 """Tables of a content management system (CMS), as docs/attach.md describes them."""
 
 
+@pytest.mark.long("dedup", "migrations", "docs/attach.md")
 def test_the_transcript_of_a_view_says_what_happens(dedup: Dedup, owner: Owner) -> None:
     """Check the output of the page's commands: five at most lead from a CMS's tables to its stories."""
     (view,) = [code for kind, code in BLOCKS if kind == "sql" and "cms." in code]
@@ -141,6 +143,7 @@ def test_the_transcript_of_a_view_says_what_happens(dedup: Dedup, owner: Owner) 
     assert 1 + len(steps) <= 5, "creating the view counts as a command"
 
 
+@pytest.mark.long("dedup", "migrations", "docs/attach.md")
 def test_a_table_with_keys_of_feeds_is_attached_as_the_page_says(dedup: Dedup, owner: Owner) -> None:
     (command,) = [code for kind, code in BLOCKS if kind == "sh" and "=feeds.title" in code]
     owner.execute("CREATE SCHEMA reader; CREATE TABLE reader.feeds (id integer PRIMARY KEY, title text)")
@@ -162,6 +165,7 @@ def test_a_table_with_keys_of_feeds_is_attached_as_the_page_says(dedup: Dedup, o
         owner.execute("DROP SCHEMA reader CASCADE")
 
 
+@pytest.mark.long("dedup", "migrations", "docs/attach.md")
 def test_the_attached_tables_and_what_waits(dedup: Dedup, owner: Owner) -> None:
     owner.execute(BLOCKS[0][1].encode())
     assert dedup("attach", "public.articles", "--id", "id", "--text", "body", "--name", "press").code == 0
@@ -187,6 +191,7 @@ def test_the_attached_tables_and_what_waits(dedup: Dedup, owner: Owner) -> None:
     assert "detached; 3 articles were deleted" in dedup("detach", "press", "--yes").err
 
 
+@pytest.mark.long("dedup", "migrations", "docs/attach.md")
 def test_who_wrote_a_row_is_its_byline_and_is_followed(dedup: Dedup, owner: Owner) -> None:
     owner.execute("CREATE TABLE public.posts (id bigint PRIMARY KEY, body text, author text)")
     harbour, museum = HARBOUR.replace("'", "''"), MUSEUM.replace("'", "''")

@@ -59,6 +59,7 @@ def test_a_second_backfill_ends_well_and_says_who_runs(dedup: Dedup, database: D
     assert "a backfill is running" not in dedup("backfill", "--workers", "0").err
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_backfill_that_is_stuck_fails_the_next_and_is_named(dedup: Dedup, database: Database) -> None:
     beating = Heartbeat(database, "backfill")
     try:

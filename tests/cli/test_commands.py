@@ -355,6 +355,7 @@ def test_verify_a_sample(dedup: Dedup, news: Path) -> None:
     assert json.loads(dedup("verify", "--sample", "2", "--json").out)["articles"] == 2
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_train_sentences_changes_only_that_language(dedup: Dedup, database: Database, tmp_path: Path) -> None:
     text = (
         "Der Rat der Stadt tagte am Montag bis ca. Mitternacht. Er sprach ca. drei Stunden über den Hafen. "

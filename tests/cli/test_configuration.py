@@ -57,6 +57,7 @@ def test_an_option_of_a_plug_in_is_its_own() -> None:
     assert len(status.params) == before
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "arguments",
     [

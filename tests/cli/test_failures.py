@@ -47,6 +47,7 @@ def test_a_database_that_is_not_there(
         assert "hidden" not in line
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_full_disk_loses_nothing(dedup: Dedup, database: Database, news: Path) -> None:
     dedup("load", str(news))
     for table in ("fingerprint", "match"):

@@ -67,6 +67,7 @@ def test_init_makes_a_random_key_once(dedup: Dedup) -> None:
     assert "hash key" not in plain.err
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_key_for_a_corpus_with_articles_waits_for_the_next_backfill(
     dedup: Dedup, news: Path, database: Database
 ) -> None:

@@ -71,6 +71,7 @@ def check(dedup: Dedup, *arguments: str) -> tuple[int, str]:
     return found.code, "\n".join([message, *others])
 
 
+@pytest.mark.long("dedup", "migrations", "docs/worker.md")
 def test_all_is_well_after_a_backfill(dedup: Dedup, settled: Database) -> None:
     assert check(dedup) == (0, "0 articles wait")
 
@@ -252,6 +253,7 @@ def owner(settled: Database) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
+@pytest.mark.long("dedup", "migrations", "docs/worker.md")
 def test_changes_of_attached_tables_that_wait_with_nobody_at_work(
     dedup: Dedup, settled: Database, owner: psycopg.Connection[Any]
 ) -> None:
@@ -330,6 +332,7 @@ def test_status_fits_a_screen_and_names_what_it_leaves_out(
     )
 
 
+@pytest.mark.long("dedup", "migrations", "docs/worker.md")
 def test_metrics_count_changes_and_not_notes(
     dedup: Dedup, settled: Database, owner: psycopg.Connection[Any]
 ) -> None:

@@ -66,6 +66,7 @@ def test_uninstall_says_what_goes_and_needs_a_yes(own: Database, run: Dedup) -> 
     assert installed(own)
 
 
+@pytest.mark.long("dedup", "migrations", "docs/operate.md")
 def test_a_dry_run_of_uninstall_removes_nothing_and_names_what_is_in_the_way(
     own: Database, run: Dedup
 ) -> None:
@@ -102,6 +103,7 @@ def test_uninstall_leaves_everything_else(own: Database, run: Dedup) -> None:
         assert dd.submit(article("a", window(0, 6))).status == "unique"
 
 
+@pytest.mark.long("dedup", "migrations", "docs/operate.md")
 def test_uninstall_detaches_first_and_leaves_the_table_as_it_was(own: Database, run: Dedup) -> None:
     with psycopg.connect(own.url) as connection:
         connection.execute("CREATE TABLE public.articles (id int PRIMARY KEY, body text)")
@@ -138,11 +140,13 @@ def test_what_rests_on_the_schema_is_named_and_kept(own: Database, run: Dedup, k
     assert installed(own)
 
 
+@pytest.mark.long("dedup", "migrations", "docs/operate.md")
 def test_what_cannot_be_made_again_is_counted(run: Dedup, own: Database) -> None:
     assert set(revision.KEPT) == set(KEPT)
     assert set(operate._NOUNS) == set(KEPT)
 
 
+@pytest.mark.long("dedup", "migrations", "docs/operate.md")
 def test_a_sequence_of_words_for_grant(own: Database, run: Dedup) -> None:
     assert run("grant").code == 2
     missing = run("grant", "--worker", "nobody_of_that_name")
@@ -173,6 +177,7 @@ def test_a_sequence_of_words_for_grant(own: Database, run: Dedup) -> None:
             connection.execute(f"DROP ROLE {name}".encode())
 
 
+@pytest.mark.long("dedup", "migrations", "docs/operate.md")
 def test_the_schema_is_printed(own: Database, run: Dedup, monkeypatch: pytest.MonkeyPatch) -> None:
     present = run("init", "--sql")
     assert (present.code, present.out) == (0, "")
@@ -195,6 +200,7 @@ def test_an_upgrade_tells_to_grant_again(own: Database, run: Dedup) -> None:
     assert "grant" not in again.err
 
 
+@pytest.mark.long("dedup", "migrations", "docs/operate.md")
 def test_a_corpus_from_before_the_first_release_is_left_alone(own: Database, run: Dedup) -> None:
     with own.transaction() as cursor:
         cursor.execute("UPDATE dedup.alembic_version SET version_num = '0012'")

@@ -77,6 +77,7 @@ def test_a_pin_is_listed_with_who_when_and_why(settled: Dedup, database: Databas
     assert json.loads(settled("status", "--json").out)["pair_pins"] == 1
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_taking_a_pin_back_restores_the_rules(settled: Dedup) -> None:
     before = settled("marks").out
     pin(settled, "first", "copy", "unrelated")

@@ -41,6 +41,7 @@ def test_a_dry_run_counts_and_changes_nothing(spanning: Dedup) -> None:
     assert "horizon" not in spanning("status").err
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_what_is_pruned_keeps_its_mark_and_the_rest_is_settled_again(spanning: Dedup) -> None:
     said = spanning("prune", "--older-than", "400d", "--yes")
     assert (said.code, said.out) == (0, "")

@@ -318,6 +318,7 @@ def test_check_fails_if_not_one_line_is_an_article(dedup: Dedup, tmp_path: Path)
     assert "no line is an article" in result.err
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_full_disk_under_the_output_is_said(dedup: Dedup, corpus_url: str, news: Path) -> None:
     dedup("load", str(news))
     with Path("/dev/full").open("w") as full:
@@ -392,6 +393,7 @@ def test_stories_and_marks_may_be_of_a_time_and_a_scope(dedup: Dedup, news: Path
     assert "'soon' is not a time" in dedup("stories", "--since", "soon").err
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_file_whose_dates_cannot_be_read_is_not_stored(
     dedup: Dedup, database: Database, tmp_path: Path
 ) -> None:

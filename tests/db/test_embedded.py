@@ -155,6 +155,7 @@ def test_a_new_cluster_is_private_and_durable_and_has_our_settings(first: First)
     assert {name: first.settings[name] for name in expected} == expected
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_start_stop_status_and_the_data_stays(copied: Path) -> None:
     stopped = embedded.ServerStatus(False, copied / "postgres", None, None, "18")
     assert embedded.status(copied) == stopped
@@ -234,6 +235,7 @@ def test_stale_postmaster_pid(copied: Path, content: str) -> None:
     assert kept(embedded.start(copied)) == [(1, "before")]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_slow_recovery_is_awaited(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A standby without hot_standby refuses connections until it is promoted, like a server in recovery."""
     data = copied / "postgres"
@@ -271,6 +273,7 @@ def test_interrupted_initdb_recovers(home: Path) -> None:
     assert not list(home.glob("postgres.new-*"))
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_ctrl_c_in_the_terminal_of_the_starter_does_not_reach_the_server(copied: Path) -> None:
     # A program that was started in the background ignores Ctrl-C, and so do its children: restore the
     # default.

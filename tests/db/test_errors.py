@@ -225,6 +225,7 @@ def test_a_refused_login_is_not_waited_for(said: str) -> None:
         raise psycopg.OperationalError(said)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_init_without_the_right_to_make_a_schema_names_the_grant_that_there_is(server: Server) -> None:
     url = server.create("dedup_no_create")
     name, role = conninfo_to_dict(url)["dbname"], "dedup_no_create_role"

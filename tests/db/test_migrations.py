@@ -55,6 +55,7 @@ def catalogue(database: Database) -> list[tuple[str, str, str]]:
         return [*objects.describe(cursor), *cursor.execute(COMMENTS.encode()).fetchall()]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_made_unmade_and_made_again_it_is_the_same_schema(fresh: Database) -> None:
     opening.initialize(fresh)
     first = catalogue(fresh)
@@ -238,6 +239,7 @@ def test_a_schema_newer_than_the_program_is_refused(fresh: Database) -> None:
                 step(fresh)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_schema_from_before_the_first_release_is_refused_and_left_alone(fresh: Database) -> None:
     opening.initialize(fresh)
     steps = (

@@ -117,6 +117,7 @@ def target(server: Server) -> Iterator[Database]:
     server.drop("dedup_restored")
 
 
+@pytest.mark.long("dedup", "migrations", "docs/operate.md")
 def test_a_whole_backup(database: Database, target: Database, tmp_path: Path) -> None:
     before = fill(database)
     dump = str(tmp_path / "dump")
@@ -266,6 +267,7 @@ def newsroom(database: Database) -> Iterator[psycopg.Connection[Any]]:
         connection.execute("DROP ROLE dedup_desk")
 
 
+@pytest.mark.long("dedup", "migrations", "docs/operate.md")
 def test_the_documented_restore_keeps_the_rights_of_the_newsroom(
     database: Database, newsroom: psycopg.Connection[Any], target: Database, tmp_path: Path
 ) -> None:
@@ -335,6 +337,7 @@ def test_the_documented_restore_brings_back_all_that_people_decided(
     assert_whole(target)
 
 
+@pytest.mark.long("dedup", "migrations", "docs/operate.md")
 def test_the_newsroom_alone_goes_to_a_server_without_dedup(
     database: Database, newsroom: psycopg.Connection[Any], target: Database, tmp_path: Path
 ) -> None:

@@ -310,6 +310,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("kind", roles.ROLES)
 def test_a_name_that_is_no_role_is_refused(database: Database, name: str, kind: roles.Role) -> None:

@@ -511,6 +511,7 @@ def _triggers(connection: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
     ).fetchall()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_tables_of_another_corpus_cannot_be_attached(both: tuple[Database, Database]) -> None:
     with Deduplicator(both[1].url, schema="wires") as dd:
         for table in ("dedup.article", "wires.article"):
@@ -518,6 +519,7 @@ def test_tables_of_another_corpus_cannot_be_attached(both: tuple[Database, Datab
                 dd.attachments.attach(table, keys=["id"], columns={"text": "text"})
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_rights_in_one_are_none_in_the_other(both: tuple[Database, Database]) -> None:
     plain, _ = both
     name = f"night_{next(_NUMBERS)}_{os.getpid()}"

@@ -110,6 +110,7 @@ def test_every_table_has_a_name_in_the_module() -> None:
     assert all(one.schema == "dedup" for one in named.values())
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("schema", ["dedup", "wires"])
 def test_alembic_finds_no_difference_and_would_find_one(corpora: Database, schema: str) -> None:
     config = migrate.configuration()

@@ -129,6 +129,7 @@ def test_an_analyst_reads_words_and_a_counter_reads_none(marked: Database, grant
     }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.extra("judging", "browse", "frames")
 def test_no_function_tells_a_counter_a_word(marked: Database, granted: Names) -> None:
     with psycopg.connect(url_of(marked, granted["counter"]), autocommit=True) as counter:
@@ -173,6 +174,7 @@ def test_no_way_round_leads_a_counter_to_words(database: Database, granted: Name
         counter.execute(query.encode())
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.extra("judging", "browse", "frames")
 def test_what_the_planner_knows_of_texts_is_no_counters(marked: Database, granted: Names) -> None:
     with psycopg.connect(marked.url, autocommit=True) as owner:

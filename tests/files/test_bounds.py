@@ -31,6 +31,7 @@ def test_a_line_of_17_mb_of_spaces_is_refused_and_counted(tmp_path: Path) -> Non
     assert blank.reason == f"the record has 17,000,000 bytes, the limit is {MAX_RECORD_BYTES:,}"
 
 
+@pytest.mark.long("dedup", "migrations")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(LINES)
 def test_every_line_that_is_not_blank_or_beyond_the_bound_is_counted(
@@ -63,6 +64,7 @@ def keys(count: int, name: str = "key") -> str:
     return ",".join(f'"{name} {n}":0' for n in range(count))
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.extra("serve")
 def test_an_article_of_very_many_keys_is_refused() -> None:
     from dedup.extras.serve.body import RefusedError, read_article

@@ -71,6 +71,7 @@ def test_the_same_rows_are_the_same_articles_in_every_format(
 EVERY_NAME = [(field, name) for field, names in DEFAULT_FIELDS.items() for name in names]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(("field", "name"), EVERY_NAME)
 def test_every_usual_name_is_known_however_it_is_written(tmp_path: Path, field: str, name: str) -> None:
     usual = {"published_at": "2024-05-01", "added_at": "2024-05-01", "kept": '{"x": 1}'}
@@ -284,6 +285,7 @@ def test_a_mapped_name_that_no_record_has_is_refused(tmp_path: Path) -> None:
         list(read_articles(path, fields={**fields, "url": "adress"}))
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_what_is_counted_of_strange_names_is_bounded(tmp_path: Path) -> None:
     records = ({"id": 1, "text": "b", f"{number}{'x' * 300}": 0} for number in range(1_500))
     _, understood = read(tmp_path / "a.jsonl", jsonl(*records))

@@ -328,6 +328,7 @@ def test_lines_of_json_are_never_taken_for_something_else(records: list[Any], is
     assert not is_document(Given(lines.encode("utf-8", "surrogatepass")), named_json=True)[0]
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(RECORDS.filter(bool), st.sampled_from([0, 2, "\t"]))
 def test_an_object_over_several_lines_is_always_known(record: Any, indent: Any) -> None:
     assert is_document(Given(json.dumps(record, indent=indent).encode()), named_json=False)[0]

@@ -56,6 +56,7 @@ VALUES = st.recursive(
 RECORDS = st.lists(st.dictionaries(NAMES, VALUES, max_size=5), min_size=1, max_size=4)
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(rows=RECORDS)
 def test_dicts_are_read_as_the_same_lines_of_json_are(rows: list[dict[str, Any]]) -> None:
     before = json.dumps(rows)

@@ -223,6 +223,7 @@ def test_a_larger_corpus_is_decided_alike_at_once_and_bit_by_bit() -> None:
     assert (found[0].component == found[2].component).all()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_slices_of_the_key_space_give_the_entries_of_the_whole() -> None:
     rng = np.random.default_rng(1)
     keys = rng.integers(-50, 50, 200) * 2**55

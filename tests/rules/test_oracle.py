@@ -108,6 +108,7 @@ def in_order(subjects: Sequence[Subject]) -> list[int]:
     return [s.id for s in sorted(subjects, key=lambda s: s.order)]
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(corpora(), PINS)
 def test_the_canonical_articles_are_the_first_maximal_independent_set(
     subjects: list[Subject], pins: Pins
@@ -190,6 +191,7 @@ def test_every_mark_says_what_is_true(
     assert pairs == expected
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(corpora(), PINS, st.randoms(use_true_random=False))
 def test_no_mark_depends_on_the_order_of_input_or_on_ids(
     subjects: list[Subject], pins: Pins, chooser: random.Random
@@ -221,6 +223,7 @@ def test_similar_is_symmetric(subjects: list[Subject], pins: Pins) -> None:
     }
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(corpora(), PINS, st.integers(1, 3))
 def test_marks_do_not_depend_on_how_many_pairs_are_kept(
     subjects: list[Subject], pins: Pins, most: int
@@ -340,6 +343,7 @@ def test_pins_outweigh_the_count(pins: dict[int, bool], expected: set[int]) -> N
     assert common.get(9, 3.0) == 3.0
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(corpora(), st.dictionaries(st.integers(1, 10), st.booleans(), max_size=3), st.integers(1, 4))
 def test_common_sentences_are_those_of_more_effective_stories_than_the_limit(
     subjects: list[Subject], pins: dict[int, bool], limit: int

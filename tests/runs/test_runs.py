@@ -113,6 +113,7 @@ def age(database: Database, column: str, seconds: float) -> None:
         )
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_silent_owner_is_taken_over_after_the_lease_and_ends_itself(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +165,7 @@ def test_a_backfill_that_was_taken_over_ends(database: Database, monkeypatch: py
     assert_right(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_an_owner_that_makes_no_progress_is_told(database: Database) -> None:
     with alive(database) as other:
         other.start("settling", 40)

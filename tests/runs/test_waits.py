@@ -183,6 +183,7 @@ def server_pid(database: Database, cursor: psycopg.Cursor) -> int:
     return int(row[0])
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("what", ["a statement", "a new transaction"])
 def test_a_server_process_that_stands_still(
     hasty: Database, monkeypatch: pytest.MonkeyPatch, what: str
@@ -378,6 +379,7 @@ def test_init_tells_that_a_pooler_may_keep_its_lock(
             assert ("a pooler in transaction mode keeps that lock" in str(error.value)) == pooler
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_behind_a_pooler_in_transaction_mode(pooler: str) -> None:
     database = Database(pooler, Timeouts(hook=30))
     with database.session() as session:
@@ -391,6 +393,7 @@ def test_behind_a_pooler_in_transaction_mode(pooler: str) -> None:
     database.close()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_corpus_is_verified_behind_a_pooler(pooler: str) -> None:
     with Deduplicator(pooler) as corpus:
         corpus.submit(article("a", window(0, 6), 1))

@@ -48,6 +48,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adopt_module, "ARTICLES_PER_TRANSACTION", 4)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("values", CHANGES, ids=str)
 def test_one_step_holds_few_articles(
     database: Database, values: dict[str, float], monkeypatch: pytest.MonkeyPatch

@@ -71,6 +71,7 @@ def test_a_wire_story_printed_300_times_keeps_its_sentences(database: Database) 
     assert {mark[1] for name, mark in found.marks.items() if name != "copy 000"} == {"copy 000"}
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_copies_with_lines_of_their_own_do_not_pass_for_stories(database: Database) -> None:
     """Copies count as one story even if every third copy has two paragraphs more.
 

@@ -307,6 +307,7 @@ def test_loads_of_the_same_articles_in_opposite_orders(database: Database) -> No
 # Tests of five upgrades at once, and of two backfills at once.
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_five_upgrades_at_once(server: Server) -> None:
     url = server.create("dedup_five")
     databases = [Database(url) for _ in range(5)]
@@ -323,6 +324,7 @@ def test_five_upgrades_at_once(server: Server) -> None:
         database.close()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_second_backfill_beside_a_running_one(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     load(database, article("a", window(0, 6)))
     inside, go_on = threading.Event(), threading.Event()

@@ -79,6 +79,7 @@ def test_verdicts_name_at_each_moment_what_the_oracle_says(
             before = wanted
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("settled", [False, True], ids=["waiting", "settled"])
 def test_copies_that_wait_for_the_backfill_are_named_too(database: Database, settled: bool) -> None:
     later = [article(f"later {i}", window(0, 6), 10 + i) for i in range(3)]

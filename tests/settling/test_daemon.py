@@ -161,6 +161,7 @@ SLACK = 2.0
 """Seconds that a busy machine may add to the polling interval."""
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_terminated_listener_costs_one_poll(
     database: Database, corpus_url: str, seconds: Callable[[Database, str], float]
 ) -> None:
@@ -406,6 +407,7 @@ def door(server: Server, url: str, *, is_open: bool) -> None:
 OUTCOMES = "SELECT outcome FROM dedup.run_history ORDER BY id"
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_database_that_goes_away_is_waited_for_and_told_of_once(
     server: Server, other: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -444,6 +446,7 @@ def test_a_database_that_is_read_only_for_a_moment_is_waited_for(
     assert "waiting for it" in said[0]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_database_that_is_away_at_the_start_is_waited_for(
     server: Server, other: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -245,6 +245,7 @@ def test_a_limit_is_recorded_and_settled_by_the_backfill(
     assert row == (0,)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_verdict_comes_while_a_backfill_is_at_work(database: Database, corpus_url: str) -> None:
     load(database, *(article(f"a{i}", window(i % 14, 6), i) for i in range(20)))
     reached, go_on = threading.Event(), threading.Event()

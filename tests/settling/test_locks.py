@@ -116,6 +116,7 @@ def test_a_template_family_keeps_few_pairs_and_holds_the_lock_briefly(
     assert max(hold.read for hold in holds) < 60_000
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.extra("lab")
 def test_a_small_template_family_is_settled_right(database: Database) -> None:
     run(database, family(150))

@@ -385,6 +385,7 @@ def test_a_first_load_leaves_tight_indexes(database: Database) -> None:
     assert found == pages()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_whoever_holds_a_table_keeps_its_indexes_as_they_are(database: Database) -> None:
     fill(database, news(50))
     with database.transaction() as holder:

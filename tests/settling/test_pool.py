@@ -174,6 +174,7 @@ def in_table(database: Database, table: str) -> list[tuple[Any, ...]]:
         return cursor.execute(query.encode()).fetchall()
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("workers", [0, 1])
 def test_fingerprints_that_wait_without_an_index_are_those_that_would_be_in_use(
     database: Database, workers: int

@@ -238,6 +238,7 @@ class StoppedError(Exception):
     pass
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("place", ["take_recent", "read", "write", "use", "remove"])
 def test_a_merge_that_is_stopped_anywhere_has_changed_nothing(
     database: Database, monkeypatch: pytest.MonkeyPatch, place: str
@@ -275,6 +276,7 @@ class Calls:
         return self.count > int(one_more)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("memory", [1, 1 << 30])
 def test_a_large_load_leaves_few_segments_where_there_is_memory(
     database: Database, monkeypatch: pytest.MonkeyPatch, memory: int
@@ -309,6 +311,7 @@ def test_what_a_killed_load_has_written_is_not_in_use_and_goes(
     assert_right(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("table", ["recent_key", "key_segment", "key_block"])
 def test_entries_that_were_lost_are_told_of_and_written_again(database: Database, table: str) -> None:
     fill(database, 0, 10)

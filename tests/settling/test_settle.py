@@ -221,6 +221,7 @@ def test_a_changed_threshold_settles_again_without_reading_texts(database: Datab
     assert rows == [("similar",), ("similar",)]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_changed_fingerprint_setting_has_the_texts_fingerprinted_again(database: Database) -> None:
     load(database, article("a", window(0, 6), 0), article("b", window(0, 6), 1))
     run(database)

@@ -103,6 +103,7 @@ def test_waiting_articles_are_settled_before_the_horizon_moves(database: Databas
     assert answer(database).marks["late copy"][0] == "unique"
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("way", ["hook", "load", "sql"])
 def test_an_article_that_comes_too_late_is_archived_and_told_so(pruned: Database, way: str) -> None:
     late = article("late", STORY, 2)
@@ -416,6 +417,7 @@ def test_retries_and_new_fingerprints_leave_the_archive_alone(pruned: Database) 
     assert archived(pruned) == {"original", "early copy", "late"}
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("table", ["fingerprint", "match", "pair_pin", "common_sentence"])
 def test_truncate_leaves_the_archive_alone(pruned: Database, table: str) -> None:
     before = answer(pruned)

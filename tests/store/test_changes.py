@@ -98,6 +98,7 @@ def test_to_start_it_again_changes_nothing(kept: Database) -> None:
     assert reader.read() == []
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_who_has_an_insert_open_is_waited_for_and_not_for_ever(database: Database) -> None:
     with (
         psycopg.connect(database.url) as other,
@@ -531,6 +532,7 @@ def test_roles_that_read_views_read_changes_and_roles_that_settle_write_them(kep
     assert_right(kept)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_corpus_in_another_schema_has_a_journal_of_its_own(kept: Database, server: Server) -> None:
     with closing(Database(server.create("dedup_changes_of"), schema="cables")) as other:
         from dedup.store import opening

@@ -83,6 +83,7 @@ def test_from_nothing_it_makes_what_init_makes(
     assert_right(by_hand)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_second_time_nothing_is_done(two: tuple[Database, Database], tmp_path: Path) -> None:
     script = opening.write_script(None, "dedup")
     database, _ = two
@@ -109,6 +110,7 @@ def test_from_an_older_schema_it_upgrades(two: tuple[Database, Database], tmp_pa
         assert printed_schema(by_hand.url) == ""
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_it_is_not_run_on_another_schema_than_it_was_printed_for(
     two: tuple[Database, Database], tmp_path: Path
 ) -> None:
@@ -125,6 +127,7 @@ def test_it_is_not_run_on_another_schema_than_it_was_printed_for(
     assert psql(other, script, tmp_path).returncode != 0
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_newer_schema_is_refused(two: tuple[Database, Database]) -> None:
     database, _ = two
     opening.initialize(database)

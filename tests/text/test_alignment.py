@@ -41,6 +41,7 @@ def marked(passage: Passage | None) -> list[tuple[str, str]]:
     return [(s.kind.value, s.text.strip(" .")) for s in passage.segments if not s.shared] if passage else []
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @pytest.mark.parametrize("aligned", [align, align_letters])
 @given(a=anything, b=anything)
 def test_the_passages_of_a_side_are_its_text(

@@ -236,6 +236,7 @@ def test_case_counts_in_short_names_only() -> None:
     assert read("Brig (REUTERS) - " + BODY) == {"Reuters": "dateline"}
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @given(st.text(), st.text() | st.none(), st.lists(st.text(min_size=1, max_size=8), max_size=4))
 def test_any_text_and_any_list_can_be_read(text: str, byline: str | None, names: list[str]) -> None:
     listed = [Agency(i, name, (name,)) for i, name in enumerate(names)]

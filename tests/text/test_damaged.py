@@ -146,6 +146,7 @@ def related(a: str, b: str, settings: Settings = ON) -> tuple[str, str] | None:
     return None if found is None else (found.relation.value, found.rule.value)
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @pytest.mark.parametrize("every", [40, 25, 20, 12, 10])
 def test_a_misread_reprint_is_a_duplicate(every: int) -> None:
     damage = misread(STORY, every)

@@ -188,6 +188,7 @@ def test_a_short_content_is_equal_exactly_where_title_and_text_are(
         assert (one.content_hash == two.content_hash) == (seen(title, text) == seen(other_title, other))
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 def test_with_a_key_every_hash_is_another_and_all_else_stays() -> None:
     keys = (
         "",
@@ -248,6 +249,7 @@ def test_texts_at_the_limits_can_be_read() -> None:
     assert limited.fingerprint("ß" * 500).word_count == 4  # a word is cut after 256 letters
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @given(st.text(st.characters(), max_size=80), st.one_of(st.none(), st.text(st.characters(), max_size=20)))
 @example("\ud800\0 lone \udfff", None)
 @example("\u0345\u0301 \u1f80\u0308", "\u0345\u0301 \u1f80\u0308")
@@ -463,6 +465,7 @@ def test_equal_fingerprints_are_equal_and_differ_in_any_field() -> None:
         assert replace(made, **{item.name: changed}) != made, item.name
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 def test_fingerprints_are_the_same_in_every_process() -> None:
     code = (
         "import sys; from dedup.base.settings import Settings;"

@@ -116,6 +116,7 @@ def test_equal_keys_have_equal_hashes_and_other_keys_others(one: str, other: str
     assert Hasher(one).words(words) != PLAIN.words(words)
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @given(SEVERAL, SEVERAL)
 def test_sequences_have_equal_hashes_exactly_where_they_are_equal(one: list[str], other: list[str]) -> None:
     assert (PLAIN.words(one) == PLAIN.words(other)) == (one == other)
@@ -179,6 +180,7 @@ def test_the_hashes_over_arrays_are_those_of_the_plain_functions(lines: list[lis
     assert tokens.shingles(at).tolist() == [hasher.shingle(words[i : i + 3]) for i in at.tolist()]
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @pytest.mark.parametrize("count", [KEPT_COEFFICIENTS // 2 - 1, KEPT_COEFFICIENTS // 2, 20_000])
 def test_a_long_sequence_has_the_hash_of_the_plain_function(count: int) -> None:
     words = [f"w{random.Random(i).randrange(100)}" for i in range(count)]

@@ -90,12 +90,14 @@ def row(many: Fingerprints, place: int) -> tuple[object, ...]:
     return one._key()[1:]
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @given(texts, st.none() | texts, st.sampled_from(sorted(TRAINED)), st.booleans())
 def test_any_text(text: str, title: str | None, language: str, few: bool) -> None:
     title = title and title.replace("\ud800", "").replace("\0", "")
     is_equal(text, title, language, few=few)
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @pytest.mark.parametrize(
     ("context", "first", "last"),
     [

@@ -60,6 +60,7 @@ def test_shingles_are_exactly_the_places_of_stop_words(found: list[str], length:
     assert shingles(found, length) == set(expected)
 
 
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @given(WORDS, st.sets(st.text("abcd", min_size=1, max_size=6), min_size=1))
 def test_a_list_of_stop_words_replaces_the_length_rule(found: list[str], listed: set[str]) -> None:
     made = shingles(found, 4, listed)

@@ -471,6 +471,7 @@ def test_outlets_and_languages_are_offered(newsroom: Deduplicator) -> None:
     assert {"AP", "dpa"} < set(newsroom.browsing.agencies())
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_story(newsroom: Deduplicator, rows: dict[int, Row], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(story, "STORY_PAGE", 3)
     for row in rows.values():

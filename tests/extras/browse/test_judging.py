@@ -31,6 +31,7 @@ def status(url: str, source_id: str) -> str:
         return found.verdict.status
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_pair_is_judged_and_the_effect_is_there_within_a_second(editing: Browser, corpus_url: str) -> None:
     assert status(corpus_url, UPDATE) == "duplicate"
     page = editing.page("/compare", a=STORM, b=UPDATE)
@@ -49,6 +50,7 @@ def test_a_pair_is_judged_and_the_effect_is_there_within_a_second(editing: Brows
     assert (judged.judged_by, judged.label, judged.note) == ("Ann <b>", "different", "a second storm")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_what_was_said_is_undone(editing: Browser, corpus_url: str) -> None:
     page = editing.page("/compare", a=STORM, b=UPDATE)
     said = editing.follow(editing.send(page, "/judge", by="Ann", reason="", say="unrelated"))
@@ -108,6 +110,7 @@ def test_a_sentence_is_pinned_and_unpinned(opening: Opening, corpus_url: str) ->
         assert [one.pin for one in dd.common_sentences.list() if one.pin] == []
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_page_of_a_pair_says_why_it_is_no_duplicate(editing: Browser) -> None:
     page = editing.page("/compare", a=STORM, b=UPDATE)
     assert "Why not" not in page
@@ -115,6 +118,7 @@ def test_the_page_of_a_pair_says_why_it_is_no_duplicate(editing: Browser) -> Non
     assert "Why not: a person has pinned the two as only similar" in " ".join(Document(said).words.split())
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_health_says_how_sure_the_marks_are(editing: Browser, corpus_url: str) -> None:
     assert "Nobody has judged a picked pair yet" in Document(editing.page("/health")).words
     with Deduplicator(corpus_url) as dd:
@@ -130,6 +134,7 @@ def test_health_says_how_sure_the_marks_are(editing: Browser, corpus_url: str) -
     assert "Judge about 100 pairs" in words
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_what_is_pinned_makes_the_marks_no_surer(editing: Browser, corpus_url: str) -> None:
     with Deduplicator(corpus_url) as dd:
         dd.judgements.pick([Pick(STORM, UPDATE, "0.7 to 1", 40, 1, {"dedup": 0.8})])

@@ -114,6 +114,7 @@ KNOWN = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("case", KNOWN)
 def test_where_times_tell_they_are_told(database: Database, corpus_url: str, case: str) -> None:
     wire, herald, delay = KNOWN[case]

@@ -85,6 +85,7 @@ def test_a_search_needs_the_index(database: Database, corpus_url: str) -> None:
         report.of_search(dd, "storm")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_command_writes_a_file_and_takes_nobodys_place(corpus: str, tmp_path: Path) -> None:
     out = tmp_path / "day.html"
     assert run(["report", "--day", "2026-03-11", "--last", "2026-03-12", "-o", str(out)]) == 0

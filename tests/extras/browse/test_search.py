@@ -252,6 +252,7 @@ def test_of_an_attached_table_titles_are_searched(
         assert corpus.browsing.health().attachments == ("news",)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_corpus_in_another_schema(database: Database) -> None:
     Deduplicator.initialize(database.url, schema="words")
     try:

@@ -106,6 +106,7 @@ def outcome(item: Item) -> object:
     return (type(item), item.line, item.reason) if isinstance(item, Reject | Repair) else item
 
 
+@pytest.mark.long("dedup", "migrations", "docs/load.md")
 @given(rows=st.lists(COLUMNS, min_size=1, max_size=4))
 def test_a_table_is_read_as_its_parquet_file_is(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Any]

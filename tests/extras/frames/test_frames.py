@@ -121,6 +121,7 @@ def test_columns_have_their_types(dd: Deduplicator) -> None:
     assert frames.matches(dd).schema.field("score").type == pa.float64()
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", NAMES)
 def test_pages_and_batches_of_any_size_are_the_same_table(
     newsroom: Database, name: columns.TableName

@@ -92,6 +92,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     made.store.clear()
 
 
+@pytest.mark.long("dedup", "migrations")
 @each("name", MADE)
 def test_a_store_is_read_as_a_disk_is(store: Store, tmp_path: Path, name: str) -> None:
     content = MADE[name]()

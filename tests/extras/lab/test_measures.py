@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import average_precision_score, precision_recall_fscore_support
 
 from dedup.base.numbers import linked
 from dedup.extras.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, Tally, Truth
@@ -54,6 +53,8 @@ def test_tally_is_the_librarys(pairs: list[tuple[float, int]], threshold: float)
     found = tally(scores >= threshold, grades, int((grades == DUPLICATE).sum()))
     clear = grades != UNCLEAR
     wanted, called = grades[clear] == DUPLICATE, scores[clear] >= threshold
+    from sklearn.metrics import precision_recall_fscore_support  # takes a second to import
+
     precision, recall, f1, _ = precision_recall_fscore_support(
         wanted, called, average="binary", zero_division=np.nan
     )
@@ -85,6 +86,8 @@ def test_average_precision_is_the_librarys(pairs: list[tuple[float, int]]) -> No
     points = curve(scores, grades, duplicates)
     assert [p.threshold for p in points] == sorted({float(s) for s in scores[clear]}, reverse=True)
     if duplicates:
+        from sklearn.metrics import average_precision_score
+
         expected = average_precision_score(grades[clear] == DUPLICATE, scores[clear])
         assert average_precision(points) == pytest.approx(expected)
     else:

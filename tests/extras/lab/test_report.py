@@ -212,6 +212,7 @@ def page(source: str) -> ReportPage:
     return ReportPage(source)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_table_shows_the_figures(page: ReportPage) -> None:
     rows = body(page)
     assert len(rows) == 17

@@ -191,6 +191,7 @@ def forget(database: Database, address: str) -> None:
         of_feeds.answered(cursor, of_feeds.feed(cursor, address).id, ["another"])
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("forgotten", [False, True])
 def test_what_a_feed_brought_is_removed(database: Database, forgotten: bool) -> None:
     load(database, version("a0", 0))

@@ -199,6 +199,7 @@ def test_a_deleted_article_is_gone_and_its_copy_judged_again(door: Door) -> None
     assert (again.status, again.json["detail"]) == (404, "no article with source_id 'first'")
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("method", "path", "query"),
     [
@@ -310,6 +311,7 @@ def test_what_is_no_array_is_refused_and_nothing_of_it_stored(door: Door, sent: 
     assert door.dd.get("first") is None
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", ["id", "_id", "ID", "guid", "article_id", "doc-id"])
 def test_an_id_under_another_name_is_refused_with_the_right_one(door: Door, name: str) -> None:
     is_problem(door.submit({name: "a", "text": HARBOUR}), 400, "must be named 'source_id': rename")
@@ -355,6 +357,7 @@ def test_a_text_that_has_tags_is_a_text(serving: Serving) -> None:
     assert found["article"]["text"] == "<p>One <b>two</b></p>"
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("fields", "words"),
     [

@@ -250,6 +250,7 @@ FIELDS = st.sampled_from(
 )
 
 
+@pytest.mark.long("dedup", "migrations")
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(FIELDS, JSON | st.just(HARBOUR), max_size=6) | JSON, st.binary(max_size=3))
 def test_any_json_and_any_bytes_have_a_clear_answer(door: Door, sent: Any, noise: bytes) -> None:

@@ -79,17 +79,20 @@ def test_a_token_is_asked_for_and_compared(serving: Serving) -> None:
         assert door.ask("GET", path).status == 200
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", ["evil.example", "evil.example:8765", "localhost.evil.example", "", "[::2]"])
 def test_a_page_under_another_name_of_this_machine_is_turned_away(door: Door, name: str) -> None:
     is_problem(door.ask("POST", "/v1/articles", FIRST, {"Host": name}), 421)
     assert door.dd.get("first") is None
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", ["localhost", "LOCALHOST:1", "127.0.0.1:8765", "[::1]", "[::1]:8765"])
 def test_the_names_of_this_machine_are_taken(door: Door, name: str) -> None:
     assert door.ask("GET", "/v1/health", headers={"Host": name}).status == 200
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
 )
@@ -305,6 +308,7 @@ def test_a_body_that_does_not_come_has_a_timeout(serving: Serving) -> None:
     assert b"application/problem+json" in said
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "sent", [b"", b"GET /v1/health HTTP/1.1\r\nHost:", b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"]
 )
@@ -387,6 +391,7 @@ def ended(connection: socket.socket) -> bool:
         return True
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_clients_that_trickle_keep_nobody_out(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "MAX_CONNECTIONS", 20)
     with opened(door, 60, b"", GET, head(1_000) + b"{", head(1_000)) as slow:

@@ -177,6 +177,7 @@ def test_changes_come_while_the_stream_is_open_and_to_every_reader(door: Door, d
     assert max(at_work) <= 1, "all streams share one thread"
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_stream_without_changes_shows_that_it_lives(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "HEARTBEAT_SECONDS", 0.05)
     monkeypatch.setattr(server, "REQUEST_SECONDS", 0.5)
@@ -204,6 +205,7 @@ def test_streams_have_a_bound_and_take_no_place_of_requests(serving: Serving) ->
         assert client.response.status == 200
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_reader_that_reads_nothing_is_cut_and_costs_little(
     serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:

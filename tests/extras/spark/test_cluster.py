@@ -23,6 +23,7 @@ def result(database: Database, tmp_path: Path) -> Path:
     return result_of(GIVEN).write(tmp_path / "result")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_result_is_compared_and_then_taken_up(dedup: Dedup, result: Path) -> None:
     said = dedup("import", "result", "--dry-run")
     assert (said.code, said.out) == (0, "")

@@ -53,6 +53,7 @@ def by_name(rows: list[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: str(row["source_id"]))
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_fingerprints_are_those_that_the_texts_have(database: Database, tmp_path: Path) -> None:
     given = news(150)
     fill(database, given)
@@ -70,6 +71,7 @@ def test_the_fingerprints_are_those_that_the_texts_have(database: Database, tmp_
     assert (report.left_out, report.left_out_ids, report.keyed, report.with_key) == (0, [], False, False)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_pages_and_files_hold_every_article_once(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

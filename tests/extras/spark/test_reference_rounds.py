@@ -302,6 +302,7 @@ STORY = replace(
 )
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("options", CHOICES, ids=["default", "head of one", "no classes"])
 def test_three_hundred_edited_copies_of_a_story(options: Options) -> None:
     found, common = check(RoundsCase(copies(300), STORY, options=options))
@@ -428,6 +429,7 @@ MUTANTS = [
 ]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name.replace(" ", "-"))
 def test_a_lost_rule_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_in_module(mutant, monkeypatch)

@@ -193,6 +193,7 @@ def test_from_postgres_to_spark_and_back_with_scopes(spark: Any, database: Datab
     assert_taken_up(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_an_import_takes_scopes_and_refuses_an_article_whose_scope_changed(
     database: Database, tmp_path: Path
 ) -> None:

@@ -95,6 +95,7 @@ def asking() -> int:
     return sum(thread.name == "dedup-fetch" for thread in threading.enumerate())
 
 
+@pytest.mark.long("dedup", "migrations")
 @each(
     ("scheme", "first", "drop"),
     [
@@ -219,6 +220,7 @@ HEADERS = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @each("headers", HEADERS.values())
 def test_a_header_that_cannot_be_kept_harms_nothing(
     headers: dict[str, str], news: Site, poll: Watch, database: Database
@@ -375,6 +377,7 @@ def test_an_index_leads_to_so_many_sitemaps_and_no_more(
     assert f"{50 - MAX_CHILDREN} of its 50 recent sitemaps are not read" in caplog.text
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_sitemap_of_many_pages_is_read_over_several_polls(
     news: Site, poll: Watch, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -141,6 +141,7 @@ def test_an_entry_in_two_feeds_is_submitted_once_and_an_outlet_can_be_named(
         assert cursor.execute("SELECT publication FROM dedup.article").fetchall() == [("Courier",)]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_feed_that_fails_is_left_alone_longer_each_time(
     news: Site, poll: Watch, database: Database
 ) -> None:
@@ -220,6 +221,7 @@ def test_what_is_no_address_is_refused(address: str) -> None:
         watching.watch([address], "postgresql://127.0.0.1:1/x", stop=lambda: True)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_an_answer_is_bounded_in_size_packed_or_not(
     news: Site, poll: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -521,6 +523,7 @@ def test_whatever_one_feed_says_the_others_are_polled(
     assert stored(database)[f"{news.address}/a"] == KEEPER
 
 
+@pytest.mark.long("dedup", "migrations")
 @each(
     "headers",
     [{"Content-Type": f"text/xml; charset={name}"} for name in ("idna", "zlib", "undefined", "x" * 99)],

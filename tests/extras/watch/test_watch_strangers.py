@@ -211,6 +211,7 @@ def upgrade(database: Database) -> None:
             cursor.execute(statement.encode())
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_corpus_that_was_watched_before_gets_no_entry_twice_and_no_stranger_keeps_what_he_took(
     sites: tuple[Site, Site], poll: Any, database: Database
 ) -> None:
