@@ -195,10 +195,9 @@ DEPENDENT = {"--max-age": ("settled", *WAITS, "failed"), "--max-wait": WAITS}
 def _refuse_useless(max_age: str | None, max_wait: str | None, fail_on: list[str] | None) -> None:
     """Raise InputError if `--max-age` or `--max-wait` is given, but changes no figure of `--fail-on`."""
     chosen = dict(map(_threshold, fail_on or ()))
+    dependent = {name for name, thresholds in chosen.items() if thresholds is None or name == "failed"}
     for option, given in (("--max-age", max_age), ("--max-wait", max_wait)):
-        used = any(chosen.get(name, ()) is None for name in DEPENDENT[option])
-        used = used or (option == "--max-age" and "failed" in chosen)
-        if chosen and given is not None and not used:
+        if chosen and given is not None and dependent.isdisjoint(DEPENDENT[option]):
             names = ", ".join(DEPENDENT[option])
             raise InputError(
                 f"{option} changes no figure of --fail-on: it is a threshold of {names}; leave it out, or add"
