@@ -9,7 +9,7 @@ from dedup.db.database import Database, conninfo, location, role, safe_address
 from dedup.db.embedded import ServerStatus, start, status, stop
 from dedup.db.postgres import program, require_programs
 from dedup.db.server_upgrade import ServerUpgrade, remove_old, upgrade
-from dedup.store.dumps import dump, require_dump, restore
+from dedup.store.dumps import dump, restore
 
 __all__ = [
     "ServerStatus",
@@ -21,7 +21,6 @@ __all__ = [
     "other_database",
     "remove_old",
     "require_data",
-    "require_dump",
     "require_schema",
     "restore",
     "start",

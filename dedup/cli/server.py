@@ -138,9 +138,7 @@ def restore(file: Annotated[Path, Argument(metavar="FILE", help="File that `dump
     is changed.
     """
     _only_embedded("pg_restore")
-    dedup.server.require_dump(file)
-    say_if_started()
-    dedup.server.restore(file)
+    dedup.server.restore(file, starting=say_if_started)
     with dedup.Deduplicator() as dd, progress_bar() as bar:
         left = dd.preview()
         # Fingerprints from another version of dedup differ without being wrong.

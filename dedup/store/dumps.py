@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -41,9 +42,8 @@ def dump(path: Path, *, schema: str | None = None) -> int:
     return path.stat().st_size
 
 
-def require_dump(path: Path, *, schema: str | None = None) -> None:
+def _require_dump(path: Path, schema: str) -> None:
     """Raise InputError if a file is missing, cannot be read, or is not a dump of this schema."""
-    schema = chosen(schema)
     try:
         path.stat()
         if not path.is_file():
@@ -59,15 +59,17 @@ def require_dump(path: Path, *, schema: str | None = None) -> None:
         raise InputError(f"{path} is not a dump of a corpus: it has no schema {schema}")
 
 
-def restore(path: Path, *, schema: str | None = None) -> None:
+def restore(path: Path, *, schema: str | None = None, starting: Callable[[], None] = lambda: None) -> None:
     """Restore a corpus from a dump into the embedded server, which must have no corpus or an empty one.
 
     The server's user owns the restored schema; granted rights are not restored. `schema`: name of the schema
-    in the dump. Raises InputError: the file is not a dump of this schema, or the corpus is not empty;
-    EmbeddedServerError: pg_restore failed and changed nothing.
+    in the dump. `starting` is called when the file was checked, before the server starts. Raises InputError:
+    the file is not a dump of this schema, or the corpus is not empty; EmbeddedServerError: pg_restore failed
+    and changed nothing.
     """
     schema = chosen(schema)
-    require_dump(path, schema=schema)
+    _require_dump(path, schema)
+    starting()
     url = embedded.start()
     with closing(Database(url, schema=schema)) as database, database.transaction() as cursor:
         try:
