@@ -37,6 +37,7 @@ __all__ = ["Addon", "DedupPipeline", "Options"]
 log = logging.getLogger("dedup.scrapy")
 
 PRIORITY = 500  # The middle of the range from 0 to 1,000 that Scrapy's documentation names
+NO_NAMES = 'DEDUP_FIELDS must be a dict of names, such as {"title": "headline"}'
 THREADS = 4  # All settling needs the same lock, so more threads would only wait for it
 
 
@@ -75,9 +76,9 @@ class Options:
         try:
             fields = settings.getdict("DEDUP_FIELDS")
         except ValueError:
-            fields = {"": None}
+            raise InputError(NO_NAMES) from None
         if not all(isinstance(name, str) and name for name in (*fields, *fields.values())):
-            raise InputError('DEDUP_FIELDS must be a dict of names, such as {"title": "headline"}')
+            raise InputError(NO_NAMES)
         if unknown := set(fields) - set(ARTICLE_FIELDS):
             wrong, known = ", ".join(sorted(unknown)), ", ".join(ARTICLE_FIELDS)
             raise InputError(f"DEDUP_FIELDS: articles have no {wrong}; the fields are {known}")
