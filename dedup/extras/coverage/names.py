@@ -40,7 +40,10 @@ HOSTING = frozenset(
 RSS = re.compile(r"^\s*rss(?: feed)?[\s:|-]+|[\s:|-]rss(?: feed)?\s*$", re.IGNORECASE)
 """The word RSS before or after a name."""
 
-ADDITION = re.compile(r"\([^()]*\)\s*$|\s[-–—|]\s.*$")
+BRACKET = re.compile(r"\([^()]*\)\s*$")
+"""A bracket at the end, often with a town or a country; it may tell two outlets apart."""
+
+ADDITION = re.compile(rf"{BRACKET.pattern}|\s[-–—|]\s.*$")
 """A bracket at the end of a name, or everything after a dash."""
 
 SECTIONS = frozenset(
@@ -56,9 +59,6 @@ SECTIONS = frozenset(
     )
 )
 """Words for a section or an edition of an outlet. Other additions ("- Left") may be part of the name."""
-
-BRACKET = re.compile(r"\([^()]*\)\s*$")
-"""A bracket at the end, often with a town or a country; it may tell two outlets apart."""
 
 
 class OutletName(NamedTuple):
