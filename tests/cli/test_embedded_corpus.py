@@ -1,4 +1,4 @@
-"""Without a corpus on the embedded server, reading makes no corpus, and monitoring starts no server."""
+"""Reading makes no corpus on the embedded server, and monitoring starts no server."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ def test_looking_for_work(large: Database) -> None:
 
 @pytest.mark.long("dedup", "migrations")
 def test_a_page_of_waiting_articles_reads_few_rows(large: Database) -> None:
-    """With 1,000,000 waiting articles, pages that sort them all would take hours."""
+    """Pages that sort 1,000,000 waiting articles would take hours."""
     with rolled_back(large, settling=True) as cursor:
         cursor.execute("UPDATE dedup.article SET revision = revision + 1")
         cursor.execute("UPDATE dedup.article_mark SET stale = true")
