@@ -41,7 +41,7 @@ from dedup.base.errors import DedupError
 from dedup.db.database import Database
 from dedup.files.readers import Reject, read_articles
 from dedup.settling.backfill import backfill
-from dedup.store import exports, rulebooks
+from dedup.store import exports, rulebooks, setting_rows
 from dedup.store.exports import MarkRow, MatchRow
 from dedup.text.normalize import words
 
@@ -226,7 +226,7 @@ def measure(
     matches = list(exports.matches(database))
     score.seconds = round(time.perf_counter() - started, 1)
     with database.transaction() as cursor:
-        days = rulebooks.load_settings(cursor).reprint_days
+        days = setting_rows.load_settings(cursor).reprint_days
     compare(score, marks, matches, list(_lines(truth)), texts, timedelta(days=days))
     return score
 

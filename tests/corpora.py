@@ -32,7 +32,7 @@ from dedup.settling.backfill import BackfillReport, backfill
 from dedup.settling.pool import FingerprintFunction
 from dedup.settling.settle import MAX_WORK
 from dedup.settling.submit import Submissions
-from dedup.store import articles, fingerprints, rulebooks
+from dedup.store import articles, fingerprints, rulebooks, setting_rows
 from dedup.store import window as window_of
 from dedup.text.fingerprint import Fingerprint, Fingerprinter, TextTask, UnreadableError
 from dedup.text.fingerprints import Fingerprints
@@ -182,7 +182,7 @@ def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answ
         common: hashes of the common sentences; if None, the oracle counts them.
     """
     with database.transaction() as cursor:
-        settings = rulebooks.load_settings(cursor)
+        settings = setting_rows.load_settings(cursor)
         rows = cursor.execute(
             "SELECT id, source_id, published_at, added_at, language, t.text, t.html, title, scope, archived"
             " FROM dedup.marked_article a JOIN dedup.article_text t ON t.article_id = a.id"
@@ -330,7 +330,7 @@ def assert_best_match(database: AnyDatabase) -> None:
     A pair is flagged if its later article is the best match of the earlier article.
     """
     with database.transaction() as cursor:
-        settings = rulebooks.load_settings(cursor)
+        settings = setting_rows.load_settings(cursor)
         rows = cursor.execute("""
             SELECT o.source_id, a.source_id, o.published_at, o.added_at, a.published_at, a.added_at,
                    m.score, m.rule, m.best_match
@@ -367,13 +367,13 @@ def divided(database: AnyDatabase) -> bool:
     """Return whether a backfill has applied the present horizon and time settings to all articles."""
     with database.transaction() as cursor:
         state = window_of.load(cursor)
-        return state.divided == window_of.division(state.horizon, rulebooks.load_settings(cursor))
+        return state.divided == window_of.division(state.horizon, setting_rows.load_settings(cursor))
 
 
 def left_to_archive(database: AnyDatabase) -> set[str]:
     """Return the source_ids of the articles that the next backfill archives without settling them."""
     with database.transaction() as cursor:
-        settings = rulebooks.load_settings(cursor)
+        settings = setting_rows.load_settings(cursor)
         ids = window_of.find_not_archived_outside(cursor, settings)
         rows = cursor.execute("SELECT source_id FROM dedup.article WHERE id = ANY (%s)", [ids])
         return {row[0] for row in rows.fetchall()}
@@ -395,7 +395,7 @@ def assert_equal(found: Answer, wanted: Answer) -> None:
 def assert_counted(database: AnyDatabase) -> None:
     """Check after a backfill that the stored counts equal a full count of the frequent sentences."""
     with database.transaction() as cursor:
-        settings = rulebooks.load_settings(cursor)
+        settings = setting_rows.load_settings(cursor)
         kept = cursor.execute("SELECT sentence_hash, carriers, pairs FROM dedup.sentence_count").fetchall()
         rows = cursor.execute("SELECT sentence_hashes, buckets FROM dedup.fingerprint").fetchall()
     carriers: dict[int, list[list[int]]] = {}
@@ -418,7 +418,7 @@ def load(database: AnyDatabase, *given: Article) -> articles.LoadCounts:
 
 def fingerprint_waiting(cursor: Cursor, limit: int = 1_000) -> int:
     """Fingerprint some waiting articles and return their number; the caller holds the settle lock."""
-    settings = rulebooks.load_settings(cursor)
+    settings = setting_rows.load_settings(cursor)
     chunk = fingerprints.waiting_page(cursor, None, limit).articles
     tasks = [task for task, _ in fingerprints.waiting_texts(cursor, chunk, settings.text_max_characters)]
     if tasks:
@@ -429,7 +429,9 @@ def fingerprint_waiting(cursor: Cursor, limit: int = 1_000) -> int:
 
 def settle_waiting(cursor: Cursor, limit: int, max_work: int = MAX_WORK) -> int:
     """Settle some unsettled articles and return their number; the caller holds the settle lock."""
-    return len(settling.settle(cursor, rulebooks.load_settings(cursor), limit=limit, max_work=max_work).ids)
+    return len(
+        settling.settle(cursor, setting_rows.load_settings(cursor), limit=limit, max_work=max_work).ids
+    )
 
 
 def unsettled(database: AnyDatabase) -> set[str]:

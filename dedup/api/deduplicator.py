@@ -21,7 +21,7 @@ from dedup.base.schema import DEFAULT, Initialized
 from dedup.base.timeouts import Timeouts, check_seconds
 from dedup.base.verdict import Verdict
 from dedup.db.database import Database, retry
-from dedup.store import opening
+from dedup.store import opening, setting_rows
 
 # These modules are imported at first use: a program that only asks should not wait for the imports.
 if TYPE_CHECKING:
@@ -346,7 +346,7 @@ class Deduplicator(Questions):
 
         def attempt() -> list[str]:
             with self._database.transaction(settling=True) as cursor:
-                return hook.delete(cursor, rulebooks.load_settings(cursor), wanted)
+                return hook.delete(cursor, setting_rows.load_settings(cursor), wanted)
 
         return retry(attempt)
 

@@ -22,7 +22,7 @@ from dedup.db.database import Cursor, retry
 from dedup.files.record import record_bytes
 from dedup.rules.relation import Relation
 from dedup.settling import hook, window
-from dedup.store import articles, overview, pins, rulebooks, verdicts
+from dedup.store import articles, overview, pins, rulebooks, setting_rows, verdicts
 from dedup.store.verdicts import MarkedArticle
 from dedup.text.fingerprint import base_language
 
@@ -83,8 +83,8 @@ class Losses(Answer):
 class CorpusSettings(OfCorpus):
     """Settings of one corpus."""
 
-    in_force = transacted(rulebooks.load_settings)
-    wanted = transacted(rulebooks.load_wanted)
+    in_force = transacted(setting_rows.load_settings)
+    wanted = transacted(setting_rows.load_wanted)
     adoption = transacted(rulebooks.find_adoption)
     sentence_models = transacted(rulebooks.load_models)
 
@@ -118,7 +118,7 @@ class CorpusSettings(OfCorpus):
         different key, and `keep` is false.
         """
         with self._database.transaction(settling=True) as cursor:
-            present = rulebooks.load_wanted(cursor).hash_key
+            present = setting_rows.load_wanted(cursor).hash_key
             if present == key or (present and keep):
                 return False
             if present:
@@ -162,7 +162,7 @@ class CorpusSettings(OfCorpus):
 
 
 def _losses(cursor: Cursor, values: Mapping[str, Any]) -> Losses:
-    before = rulebooks.load_wanted(cursor)
+    before = setting_rows.load_wanted(cursor)
     after = before.with_values({n: getattr(Settings(), n, v) if v is None else v for n, v in values.items()})
     archived, of = window.count_leaving(cursor, after) if "keep_window" in values else (0, 0)
     replaced, pins_lost = False, 0
@@ -209,7 +209,9 @@ class PairPins(OfCorpus):
         def attempt() -> tuple[MarkedArticle, ...]:
             with self._database.transaction(settling=True, seconds=wait) as cursor:
                 known = [found for name in names if (found := articles.find(cursor, name))]
-                hook.settle_articles(cursor, rulebooks.load_settings(cursor), [found.id for found in known])
+                hook.settle_articles(
+                    cursor, setting_rows.load_settings(cursor), [found.id for found in known]
+                )
                 marked = (verdicts.marked_article(cursor, name) for name in names)
                 return tuple(found for found in marked if found is not None)
 

@@ -22,7 +22,7 @@ from dedup.base.progress import Progress
 from dedup.base.settings import WINDOW_FORM, Settings, window_days
 from dedup.base.times import parse_time
 from dedup.db.database import Cursor, Database, run_locked
-from dedup.store import rulebooks, window
+from dedup.store import setting_rows, window
 from dedup.store.rulebooks import Rulebook
 
 ARTICLES_PER_TRANSACTION = 500  # A maximum, because a transaction should hold the settle lock for only 0.1 s
@@ -108,7 +108,7 @@ def _move_horizon(cursor: Cursor) -> bool:
 
 def _find_goal(cursor: Cursor) -> datetime | None:
     """Return the new horizon, by `dedup prune` or by `keep_window`; None if the horizon stays."""
-    settings, state = rulebooks.load_settings(cursor), window.load(cursor)
+    settings, state = setting_rows.load_settings(cursor), window.load(cursor)
     wanted = [state.wanted]
     if settings.keep_days is not None:
         wanted.append(find_horizon(cursor, settings, settings.keep_days))
@@ -153,7 +153,7 @@ def preview(database: Database, older_than: str) -> PrunePreview:
     """Preview the effect of `want` on the articles that are settled now."""
     with database.transaction() as cursor:
         horizon = _parse_horizon(cursor, older_than)
-        found = window.count_leaving(cursor, rulebooks.load_settings(cursor), horizon)
+        found = window.count_leaving(cursor, setting_rows.load_settings(cursor), horizon)
         present = window.load(cursor).horizon
     return PrunePreview(horizon, present, found.articles, found.of, found.archived, found.settled_again)
 
@@ -173,7 +173,7 @@ def _parse_horizon(cursor: Cursor, older_than: str) -> datetime:
     """Parse a horizon. Raises InputError: the text is not a horizon, or not after the present horizon."""
     days = window_days(older_than)
     if days is not None:
-        found = find_horizon(cursor, rulebooks.load_settings(cursor), days)
+        found = find_horizon(cursor, setting_rows.load_settings(cursor), days)
         if found is None:
             raise InputError("no article is settled, so there is no newest one: run `dedup backfill` first")
     else:

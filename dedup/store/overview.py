@@ -7,16 +7,15 @@ from datetime import datetime
 
 from dedup.attach import outbox
 from dedup.base.answer import Answer
-from dedup.base.settings import Settings
 from dedup.db.database import Cursor, one_row
 from dedup.db.statements import Statements
 from dedup.runs import runs
 from dedup.runs.runs import Run
 from dedup.store import articles
+from dedup.store.setting_rows import load_settings, load_wanted
 
 _sql = Statements("store/overview")
-# These files load no NumPy, unlike `fingerprints.py` and `rulebooks.py`.
-_of_fingerprints, _of_rulebooks = Statements("store/fingerprints"), Statements("store/rulebooks")
+_of_fingerprints = Statements("store/fingerprints")  # This file loads no NumPy, unlike `fingerprints.py`.
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +112,7 @@ def overview(cursor: Cursor) -> Overview:
 
 
 def _waiting_settings(cursor: Cursor) -> list[str]:
-    rows = (
-        cursor.execute(_of_rulebooks(name)).fetchall() for name in ("settings_in_force", "settings_wanted")
-    )
-    present, wanted = (asdict(Settings().with_values(dict(found))) for found in rows)
+    present, wanted = (asdict(load(cursor)) for load in (load_settings, load_wanted))
     return [name for name, value in wanted.items() if value != present[name]]
 
 

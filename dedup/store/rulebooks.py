@@ -17,6 +17,7 @@ from dedup.db import arrays
 from dedup.db.database import Cursor, one_column, one_row
 from dedup.db.statements import Statements
 from dedup.store import articles, common_sentences, fingerprints, pins
+from dedup.store.setting_rows import load_settings, load_wanted
 from dedup.text import native
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION, Fingerprinter
 from dedup.text.punkt import FILES, PunktModel
@@ -75,18 +76,6 @@ def load_rulebook(cursor: Cursor) -> Rulebook:
     native.tell_if_missing()
     models = load_models(cursor)
     return Rulebook(Fingerprinter(load_settings(cursor), models), models, load_state(cursor))
-
-
-def load_settings(cursor: Cursor) -> Settings:
-    """Return the settings in force."""
-    rows = cursor.execute(_sql("settings_in_force")).fetchall()
-    return Settings().with_values(dict(rows))
-
-
-def load_wanted(cursor: Cursor) -> Settings:
-    """Return the settings that the next backfill puts in force."""
-    rows = cursor.execute(_sql("settings_wanted")).fetchall()
-    return Settings().with_values(dict(rows))
 
 
 def load_models(cursor: Cursor, *, wanted: bool = False) -> dict[str, PunktModel]:

@@ -20,7 +20,7 @@ from dedup.base.article import Article
 from dedup.db.database import Cursor, Database
 from dedup.rules.pair import Relation
 from dedup.settling.backfill import backfill
-from dedup.store import articles, pins, rulebooks
+from dedup.store import articles, pins, setting_rows
 from dedup.store import window as window_of
 from dedup.store.settling import order_parameters
 from tests.corpora import (
@@ -321,7 +321,7 @@ class History:
         """Return the earlier articles that have the same content as the given article, may be canonical, and
         have no pin with it."""
         with self.database.transaction() as cursor:
-            settings = rulebooks.load_settings(cursor)
+            settings = setting_rows.load_settings(cursor)
             rows = cursor.execute(
                 """
                 WITH placed AS (

@@ -26,7 +26,7 @@ from dedup.settling import backfill as backfill_module
 from dedup.settling.backfill import backfill
 from dedup.settling.hook import settle_articles
 from dedup.settling.settle import settle
-from dedup.store import opening, rulebooks
+from dedup.store import opening, rulebooks, setting_rows
 from dedup.store.articles import store
 from tests.conftest import Server, empty
 from tests.corpora import (
@@ -125,7 +125,7 @@ class TwoSteps:
                 "SELECT id FROM dedup.article WHERE source_id = %s", [self._given.source_id]
             ).fetchone()
             assert row is not None
-            settle_articles(cursor, rulebooks.load_settings(cursor), [row[0]])
+            settle_articles(cursor, setting_rows.load_settings(cursor), [row[0]])
 
 
 # Articles a and b are duplicates, and b and c, but not a and c.
@@ -202,7 +202,7 @@ def test_plain_sql_beside_a_settler(database: Database, change: str, first: str)
                 fingerprint_waiting(cursor)
                 future = pool.submit(connection.execute, CHANGES[change].encode())
                 when_blocked(database, future)
-                settle_articles(cursor, rulebooks.load_settings(cursor), [9])
+                settle_articles(cursor, setting_rows.load_settings(cursor), [9])
             future.result(30)
             connection.commit()
         future.result(30)

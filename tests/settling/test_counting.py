@@ -15,7 +15,7 @@ from dedup.db.database import Database
 from dedup.settling import refresh as refresh_module
 from dedup.settling.backfill import backfill
 from dedup.settling.refresh import refresh
-from dedup.store import common_sentences, pins, rulebooks
+from dedup.store import common_sentences, pins, rulebooks, setting_rows
 from tests.corpora import (
     article,
     assert_counted,
@@ -109,7 +109,7 @@ def test_the_carriers_of_a_frequent_sentence_are_not_read_again(database: Databa
     load(database, *(article(f"new {i}", [*window(40 * i, 6, ring=1_000), frequent], i) for i in range(3)))
     with database.transaction(settling=True) as cursor:
         fingerprint_waiting(cursor)
-        settings = rulebooks.load_settings(cursor)
+        settings = setting_rows.load_settings(cursor)
     connection = database.connect()  # a separate connection, because Postgres counts rows per session
     with connection.transaction(force_rollback=True), connection.cursor(binary=True) as cursor:
         common_sentences.take_changes(cursor)

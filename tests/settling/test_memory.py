@@ -24,7 +24,7 @@ from dedup.settling.backfill import BackfillReport, backfill
 from dedup.settling.memory import writing
 from dedup.settling.memory.snapshot import Cache, Snapshot
 from dedup.settling.verify import verify
-from dedup.store import common_sentences, key_segments, memory_engine, pins, rulebooks
+from dedup.store import common_sentences, key_segments, memory_engine, pins, rulebooks, setting_rows
 from dedup.store.fingerprints import StoredBatch
 from dedup.store.memory_engine import FingerprintPage
 from dedup.text.fingerprints import Fingerprints
@@ -116,7 +116,7 @@ def test_counts_in_arrays_are_those_of_sql(database: Database) -> None:
     fill(database, news(300))
     run(database, "postgres")
     with database.transaction() as cursor:
-        settings = rulebooks.load_settings(cursor)
+        settings = setting_rows.load_settings(cursor)
         wanted = {
             (c.sentence_hash, c.carriers, c.pairs) for c in common_sentences.count_all(cursor, settings)
         }

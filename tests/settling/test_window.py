@@ -18,7 +18,7 @@ from dedup.rules.pair import Relation
 from dedup.settling.backfill import BackfillReport
 from dedup.settling.verify import repair, verify
 from dedup.settling.window import ARTICLES_PER_TRANSACTION, Window
-from dedup.store import fingerprints, pins, rulebooks, verdicts, window
+from dedup.store import fingerprints, pins, rulebooks, setting_rows, verdicts, window
 from tests.conftest import empty
 from tests.corpora import (
     Answer,
@@ -360,7 +360,7 @@ def test_a_window_puts_no_other_setting_in_force(database: Database) -> None:
     settle(database)
     change_settings(database, keep_window="90d")
     with database.transaction() as cursor:
-        assert rulebooks.load_settings(cursor).keep_window == "90d"
+        assert setting_rows.load_settings(cursor).keep_window == "90d"
         assert not rulebooks.find_adoption(cursor)
     assert unsettled(database) == set()
 

@@ -25,7 +25,7 @@ from dedup.extras.judging.tuning import JudgedPair, Tuned, tune
 from dedup.rules.pair import Profile, Scores, relate_scored, score
 from dedup.rules.pairs import FingerprintArrays, stories
 from dedup.rules.relation import Relation
-from dedup.store import articles, exports, pins, rulebooks, snapshots
+from dedup.store import articles, exports, pins, rulebooks, setting_rows, snapshots
 from dedup.store.pins import Key, key
 
 __all__ = ["Judgements", "Pick", "Proposal", "ReviewArticle", "ReviewPair", "SettingsEffect", "key"]
@@ -128,7 +128,7 @@ def quality_of(cursor: Cursor) -> Quality | None:
     judged = [said for said in judged if story.keys() >= set(said.pair)]
     if not judged:
         return None
-    settings = rulebooks.load_settings(cursor)
+    settings = setting_rows.load_settings(cursor)
     # Judge pinned pairs by the rules, not by their pins. The measured quality is meant for the whole corpus,
     # and most of its pairs have no pin.
     pinned = {(pin.id, pin.other_id) for pin in pins.pair_pins(cursor)} & {said.pair for said in judged}
@@ -188,7 +188,7 @@ class Judgements(OfCorpus):
     def tune(self, newest: int) -> list[Proposal]:
         """Return the best thresholds and their effect on the newest articles. Raises like `tuning.tune`."""
         with self._database.transaction() as cursor:
-            settings = rulebooks.load_settings(cursor)
+            settings = setting_rows.load_settings(cursor)
             judged = storing.listed(cursor)
             scores = _scores(cursor, settings, [said.pair for said in judged])
             known = [JudgedPair(j.label, j.stratum, scores[j.pair]) for j in judged if j.pair in scores]

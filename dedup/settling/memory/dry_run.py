@@ -28,7 +28,7 @@ from dedup.rules.pairs import RULES
 from dedup.settling import choice
 from dedup.settling.memory.snapshot import Cache, Snapshot, count_fitting
 from dedup.settling.memory.writing import decide_all, make_marks
-from dedup.store import articles, common_sentences, fingerprints, memory_engine, rulebooks
+from dedup.store import articles, common_sentences, fingerprints, memory_engine, rulebooks, setting_rows
 from dedup.store.fingerprints import StoredBatch
 from dedup.store.memory_engine import NO_RULE, STATUSES, StoredMarks
 from dedup.text.fingerprint import Fingerprinter
@@ -120,7 +120,7 @@ def _settings(cursor: Cursor, tried: Mapping[str, Any]) -> tuple[Settings, bool]
     Otherwise stored fingerprints and their settings stay. Raises SettingError: a value is wrong, or a setting
     cannot be tried.
     """
-    present, wanted = rulebooks.load_settings(cursor), rulebooks.load_wanted(cursor).with_values(tried)
+    present, wanted = setting_rows.load_settings(cursor), setting_rows.load_wanted(cursor).with_values(tried)
     kinds = {item.name: item.metadata["kind"] for item in fields(Settings)}
     if "hash_key" in tried:
         raise SettingError("hash_key cannot be tried: another key changes every hash, but no mark")

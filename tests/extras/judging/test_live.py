@@ -8,7 +8,7 @@ from dedup.base.errors import InputError
 from dedup.db.database import Database
 from dedup.extras.judging import judgements
 from dedup.settling.backfill import backfill
-from dedup.store import rulebooks
+from dedup.store import setting_rows
 from tests.corpora import article, change_settings, load, make_function, window
 
 
@@ -26,7 +26,7 @@ def test_what_other_thresholds_would_change_by_hand(database: Database) -> None:
     change_settings(database, duplicate_signature_jaccard=1, similar_signature_jaccard=1)
     settled(database)
     with database.transaction() as cursor:
-        present = rulebooks.load_settings(cursor)
+        present = setting_rows.load_settings(cursor)
         # At present only neighbours are duplicates: r1 of r0, r3 of r2, and r5 of r4. r0 and r2, like all
         # articles two apart, have a Jaccard of 4/8. So at 0.5, r1 and r2 are duplicates of r0, and r4 and r5
         # are duplicates of r3.

@@ -23,7 +23,7 @@ from dedup.db.database import Database
 from dedup.extras.spark.postgres import ImportReport
 from dedup.extras.spark.postgres import importing as cluster_import
 from dedup.rules.pair import Relation
-from dedup.store import memory_engine, pins, rulebooks
+from dedup.store import memory_engine, pins, rulebooks, setting_rows
 from tests import attached
 from tests.conformance import corpora as conformance
 from tests.corpora import (
@@ -206,7 +206,7 @@ def test_every_corpus_of_the_conformance_suite(database: Database, tmp_path: Pat
         sentences = {sentence_hash(given): common for given, common in made.sentences.items()}
         for sentence, common in sentences.items():
             pins.pin_sentence(cursor, sentence, common, None)
-        settings = rulebooks.load_wanted(cursor)
+        settings = setting_rows.load_wanted(cursor)
     result = result_of(given, settings, pairs=pairs, sentences=sentences)
     take(database, result, tmp_path / "result")
     assert_taken_up(database)

@@ -13,7 +13,7 @@ from dedup.db.statements import Statements
 from dedup.runs import monitoring, runs
 from dedup.runs.monitoring import Vitals
 from dedup.runs.runs import PastRun
-from dedup.store import overview, rulebooks, word_index
+from dedup.store import overview, setting_rows, word_index
 
 _sql = Statements("extras/browse/questions/questions")
 
@@ -50,7 +50,7 @@ class Health(Answer):
 def health(cursor: Cursor) -> Health:
     vitals = monitoring.load_vitals(cursor, LATE_SECONDS)
     horizon, database_bytes, attachments = one_row(cursor, _sql("health"))
-    present, wanted = rulebooks.load_settings(cursor), rulebooks.load_wanted(cursor)
+    present, wanted = setting_rows.load_settings(cursor), setting_rows.load_wanted(cursor)
     now, then, default = (asdict(settings) for settings in (present, wanted, Settings()))
     lines = []
     for item in fields(Settings):

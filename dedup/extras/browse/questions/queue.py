@@ -16,7 +16,7 @@ from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
 from dedup.extras.browse.questions.reading import ArticleLine, lines_of, paged, rows_of
-from dedup.store import rulebooks
+from dedup.store import setting_rows
 from dedup.store.pins import PairPin
 
 _sql = Statements("extras/browse/questions/questions")
@@ -58,7 +58,7 @@ def queue(cursor: Cursor, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, 
     # The order of the picked pairs mixes the strata, so a judge who stops early has judged pairs of each.
     if kind == "picked":
         return _picked(cursor)
-    settings = rulebooks.load_settings(cursor)
+    settings = setting_rows.load_settings(cursor)
     found: dict[tuple[int, int], tuple[Match, str, float]] = {}
     for row in _near(cursor, settings, kind):
         match = Match(*row[2:])

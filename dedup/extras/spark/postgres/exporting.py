@@ -24,7 +24,7 @@ from dedup.extras.spark.exchange import CORPUS_FILE, FINGERPRINT, FORMAT, PAIR_P
 from dedup.extras.spark.options import CorpusState, Pins
 from dedup.extras.spark.postgres import CorpusExport
 from dedup.rules.relation import Relation
-from dedup.store import articles, rulebooks, snapshots, window
+from dedup.store import articles, rulebooks, setting_rows, snapshots, window
 from dedup.store.settling import order_parameters
 from dedup.text.fingerprint import Fingerprinter
 
@@ -57,7 +57,7 @@ def wanted(cursor: Cursor) -> ClusterWanted:
                 f"{attachment.name} is attached with --html, and a cluster cannot read articles from HTML:"
                 " settle this corpus with `dedup backfill`"
             )
-    settings, models = rulebooks.load_wanted(cursor), rulebooks.load_models(cursor, wanted=True)
+    settings, models = setting_rows.load_wanted(cursor), rulebooks.load_models(cursor, wanted=True)
     rows = cursor.execute(_sql("pair_pins")).fetchall()
     pins = Pins({(row[0], row[1]): Relation(row[2]) for row in rows}, snapshots.sentence_pins(cursor))
     horizon = window.load(cursor).horizon
