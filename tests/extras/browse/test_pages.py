@@ -158,6 +158,7 @@ def test_search_by_words_shows_where_they_are(reading: Browser) -> None:
 
 
 @pytest.mark.long("dedup", "migrations")
+@pytest.mark.usefixtures("database")
 def test_search_by_words_without_the_index_says_what_to_do(opening: Opening, corpus_url: str) -> None:
     assert "dedup init --search" in opening(corpus_url).page("/search", words="storm")
 

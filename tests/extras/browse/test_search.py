@@ -26,10 +26,9 @@ from tests.corpora import text as text_of
 
 @pytest.fixture
 def owner(database: Database) -> Iterator[Operation]:
-    """The owner of the corpus; the index is dropped at the end."""
+    """The owner of the corpus."""
     with Operation(database.url) as owner:
         yield owner
-        owner.make_searchable(False)
 
 
 @pytest.fixture

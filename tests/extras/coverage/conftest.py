@@ -49,7 +49,6 @@ def filled(database: Database) -> Iterator[Filled]:
             return dd
 
         yield fill
-        owner.make_searchable(False)
 
 
 @pytest.fixture

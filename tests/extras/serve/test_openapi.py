@@ -140,10 +140,9 @@ def kept(database: Database) -> Iterator[None]:
 
 @pytest.fixture
 def searchable(database: Database) -> Iterator[Operation]:
-    """The owner of the corpus; the index of words is dropped at the end."""
+    """The owner of the corpus."""
     with Operation(database.url) as owner:
         yield owner
-        owner.make_searchable(False)
 
 
 @pytest.mark.long("dedup", "migrations")
