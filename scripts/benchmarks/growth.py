@@ -1,12 +1,14 @@
 """Measure how time, memory and disk space grow with the corpus, from 10,000 to 1,000,000 articles.
 
-    scripts/benchmarks/growth.py [FILE] [--sizes N ...] [--nights N ...] [--memory MB] --json RESULTS
+    scripts/benchmarks/growth.py [FILE] [--sizes N ...] [--nights N ...] [--memory MB] [--verify N]
+        --json RESULTS
 
 Each size is measured on a fresh corpus on an embedded server: a load, one cold backfill, the bytes of every
 table and index, and then a backfill of 2,000 new articles (a night). At the largest size, articles are also
 submitted one by one, compared with a bare INSERT: new articles, and after a night a mixed stream of 60 % new
-articles, 20 % duplicates, 10 % similar articles and 10 % edits of the night's articles. If a corpus is larger
-than the file, copies with rotated words are added (`rotated.py`).
+articles, 20 % duplicates, 10 % similar articles and 10 % edits of the night's articles. Last, with --verify,
+marks of random articles are computed again. If a corpus is larger than the file, copies with rotated words
+are added (`rotated.py`).
 
 Each size is written to RESULTS when it is done, and the same command continues after the last size in
 RESULTS. `plot.py` draws RESULTS. A run with 1,000,000 articles takes half an hour and 20 GB of disk.
@@ -75,7 +77,10 @@ def main() -> int:
                     nightly = options.nights is None or size in options.nights
                     hooked = size == max(options.sizes)
                     memory = ["--memory", str(options.memory)] if options.memory else []
-                    found = measure(server, options.file, have, size, nightly, hooked, Path(folder), memory)
+                    sample = options.verify if hooked else None
+                    found = measure(
+                        server, options.file, have, size, nightly, hooked, Path(folder), memory, sample
+                    )
                     results["sizes"].append(found)
                     results["exponents"] = exponents(results["sizes"])
                     options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
@@ -97,10 +102,11 @@ def measure(
     hooked: bool,
     folder: Path,
     options: Sequence[str] = (),
+    sample: int | None = None,
 ) -> dict[str, Any]:
     """Measure one size. If a part fails, the result has the reason instead of the figures of that part.
 
-    `options`: those of `dedup backfill`.
+    `options`: those of `dedup backfill`. `sample`: number of articles that `dedup verify` checks at the end.
     """
     found: dict[str, Any] = {"size": size, "text_mb": 0.0}
     articles = grown(lambda: _articles(file), have, size + NIGHT + HELD + MIXED)
@@ -130,6 +136,9 @@ def measure(
         if hooked and nightly:
             _tell(f"{size:,}: a mixed stream")
             found["mixed"] = _hook(server, url, mixed(night, held[HELD:], Random(0)), folder)
+        if sample:
+            _tell(f"{size:,}: verify")
+            found["verify"] = asdict(ours.verify(server, url, sample, limit_seconds=LIMIT_SECONDS))
     return found
 
 
@@ -227,6 +236,8 @@ def _row(found: Mapping[str, Any]) -> str:
                 f" bare INSERT {hook['insert_median']:.2f} and {hook['insert_p99']:.2f} ms;"
                 f" {hook['ratio_median']:.1f} and {hook['ratio_p99']:.1f} times"
             )
+    if verified := found.get("verify"):
+        parts.append(verified["failure"] or f"verify found no difference in {verified['wall']:,.0f} s")
     return "; ".join(parts)
 
 
@@ -236,6 +247,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="articles of the corpora")
     parser.add_argument("--nights", type=int, nargs="+", metavar="N", help="sizes with a night; default: all")
     parser.add_argument("--memory", type=int, metavar="MB", help="of the memory engine; default: a quarter")
+    parser.add_argument("--verify", type=int, metavar="N", help="at the largest size, check N articles again")
     parser.add_argument("--folder", type=Path, help="where the server keeps its data; default: the system's")
     parser.add_argument("--json", type=Path, required=True, metavar="RESULTS", help="written size by size")
     return parser.parse_args()

@@ -102,8 +102,17 @@ def backfill(server: Server, url: str, *options: str, **how: Any) -> meter.Cost:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
     server.settle()
+    return _measure(server, url, "backfill", *options, **how)
+
+
+def verify(server: Server, url: str, sample: int, **how: Any) -> meter.Cost:
+    """Return the cost of `dedup verify` of random articles. It has a failure if a difference is found."""
+    return _measure(server, url, "verify", "--sample", str(sample), **how)
+
+
+def _measure(server: Server, url: str, *command: str, **how: Any) -> meter.Cost:
     environment = {"DEDUP_DATABASE_URL": url}
-    return meter.measure([DEDUP, "backfill", *options], postmaster=server.postmaster, env=environment, **how)
+    return meter.measure([DEDUP, *command], postmaster=server.postmaster, env=environment, **how)
 
 
 def change(url: str, name: str, value: str) -> None:
