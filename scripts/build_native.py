@@ -20,7 +20,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.tags import platform_tags
 
-SOURCES = [Path("dedup", "text", name) for name in ("native.c", "native_narrow.c", "native_damaged.c")]
+SOURCES = [Path("dedup", "text", name) for name in ("native.c", "native_narrow.c", "native_damaged.c", "native_words.c")]
 LIBRARY = SOURCES[0].with_name("libnative.so")
 FLAGS = ["-std=c99", "-O3", "-Wall", "-Wextra", "-shared", "-fPIC", "-s"]
 

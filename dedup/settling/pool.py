@@ -171,8 +171,8 @@ class FingerprintPool:
     def _read_credits(self, tasks: Sequence[TextTask], batch: Batch) -> dict[int, Notices]:
         if self._credits is None:
             return {}
-        read, failed = self._credits.read, {article for article, _ in batch.failed}
-        return {task.id: Notices() if task.id in failed else read(task) for task in tasks}
+        failed = dict.fromkeys((article for article, _ in batch.failed), Notices())
+        return failed | self._credits.read_many([task for task in tasks if task.id not in failed])
 
     def _load_texts(self, chunk: Chunk) -> list[tuple[TextTask, bool]]:
         with self._transaction() as cursor:

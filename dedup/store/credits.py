@@ -21,6 +21,7 @@ from dedup.db.statements import Statements
 from dedup.store import articles
 from dedup.text.corrections import Correction, CorrectionReader
 from dedup.text.credits import MAX_SPELLING, PLACES, Agency, Credit, CreditReader
+from dedup.text.word_finder import ALL, NAME, PHRASE, WordFinder
 
 _sql = Statements("store/credits")
 
@@ -77,12 +78,25 @@ class Reader:
     """Reader of credits and corrections, for lists of agencies and phrases. `names`: agencies by id."""
 
     def __init__(self, agencies: Iterable[Agency], phrases: Iterable[str]) -> None:
+        agencies, phrases = list(agencies), list(phrases)
         self._credits, self._corrections = CreditReader(agencies), CorrectionReader(phrases)
+        self._finder = WordFinder((name for agency in agencies for name in agency.spellings), phrases)
         self.names = self._credits.names
 
-    def read(self, task: TextTask) -> Notices:
-        credits = self._credits.read(task.text, task.byline)
-        return Notices(credits, self._corrections.read(task.text, task.title))
+    def read_many(self, tasks: Sequence[TextTask]) -> dict[int, Notices]:
+        """Return what `read` returns, by article id, in less time."""
+        found = self._finder.find([task.text for task in tasks])
+        return {task.id: self.read(task, *ends) for task, ends in zip(tasks, found, strict=True)}
+
+    def read(self, task: TextTask, beginning: int = ALL, end: int = ALL) -> Notices:
+        """Return the credits and the correction of a text. `beginning`, `end`: what `WordFinder` found."""
+        credits = self._credits.read(
+            task.text, task.byline, beginning=bool(beginning & NAME), end=bool(end & NAME)
+        )
+        correction = self._corrections.read(
+            task.text, task.title, beginning=bool(beginning & PHRASE), end=bool(end & PHRASE)
+        )
+        return Notices(credits, correction)
 
 
 def make_reader(cursor: Cursor) -> Reader:
@@ -130,12 +144,12 @@ def read_unread(cursor: Cursor) -> int:
     """Read credits and corrections of some waiting articles; return how many. Needs the settle lock."""
     ids = one_column(cursor, _sql("take_unread"), {"limit": UNREAD_ARTICLES})
     if ids:
-        read = make_reader(cursor).read
+        read = make_reader(cursor).read_many
         failed = set(one_column(cursor, _sql("failed"), {"ids": bigints(ids)}))
         known = articles.load_texts(cursor, [article for article in ids if article not in failed])
         # A failed article has no credits and is no correction (docs/semantics.md, sections 11 and 12).
         # `failed` also has deleted articles.
-        write(cursor, dict.fromkeys(failed, Notices()) | {task.id: read(task) for task in known})
+        write(cursor, dict.fromkeys(failed, Notices()) | read(known))
     return len(ids)
 
 

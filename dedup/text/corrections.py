@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
+from dedup.text import ends
+
 Place = Literal["headline", "beginning", "end"]
 Correction = tuple[str, Place]  # A listed phrase, and the place where an article has the phrase
 
@@ -58,15 +60,20 @@ class CorrectionReader:
         keys = "|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in ends.items()) or "(?!)"
         self._begins = re.compile(rf"[{re.escape(_BEFORE)}]\s{{0,9}}(?={keys})")
 
-    def read(self, text: str, headline: str | None = None) -> Correction | None:
-        """Return the phrase that announces a correction, and its place; None if no phrase does."""
+    def read(
+        self, text: str, headline: str | None = None, *, beginning: bool = True, end: bool = True
+    ) -> Correction | None:
+        """Return the phrase that announces a correction, and its place; None if no phrase does.
+
+        `beginning`, `end`: False if `WordFinder` found no word of a phrase there.
+        """
         if headline:
             phrase = self._at(headline[: 2 * MAX_PHRASE].casefold().lstrip("([ "), 0)
             if phrase and phrase.endswith(":"):
                 return phrase, "headline"
-        if phrase := self._search(f"\n\n{text[:HEAD]}"):
+        if beginning and (phrase := self._search(f"\n\n{ends.first(text, HEAD)}")):
             return phrase, "beginning"
-        if len(text) > HEAD and (phrase := self._search(text[max(HEAD, len(text) - TAIL) :])):
+        if end and len(text) > HEAD and (phrase := self._search(text[max(HEAD, len(text) - TAIL) :])):
             return phrase, "end"
         return None
 

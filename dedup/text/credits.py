@@ -21,6 +21,8 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Literal, get_args
 
+from dedup.text import ends
+
 Place = Literal["byline", "dateline", "end", "copyright", "item", "contribution", "photo"]
 
 # In order of precedence: if an agency is credited at several places, the first place in this list counts.
@@ -62,12 +64,12 @@ _WHEN = re.compile(
 )
 _PERSON = re.compile(r"(?:[A-Z][\w.'\u2019-]*[ ,&]+(?:and )?){2,8}")
 _RIGHTS = re.compile(
-    r"(?:(?:\xa9|\([cC]\)|[Cc]opyright|COPYRIGHT)[\s\xa0,:]*)+(?:by\s+|\d{4}(?:-\d{4})?,?\s*(?:by\s+)?)*"
+    r"(?:(?:\xa9|\([cC]\)|(?:[Cc]opyright|COPYRIGHT)(?![A-Za-z]))[\s\xa0,:]*)+(?:by\s+|\d{4}(?:-\d{4})?,?\s*(?:by\s+)?)*"
 )
 _RIGHTS_BEGIN = frozenset("\xa9(cC")  # Characters with which a match of `_RIGHTS` can begin
 _CONTRIBUTED = re.compile(
     r"^[\s\u2022*]*(.{2,600}?)\s+(?:also\s+)?contributed\b"
-    r"(?: (?:to|reporting)[\w ]*,? (?:along )?with (.{2,200}))?",
+    r"(?: (?:to|reporting)[\w ]*,? (?:along )?with (.{2,200})(?!\w))?",
     re.MULTILINE,
 )
 # Words before a list of contributors. The first letter is left out, since it may be a capital. "With " counts
@@ -154,8 +156,12 @@ class CreditReader:
                 found.setdefault(three, set()).add(name.casefold())
         return {three: tuple(names) for three, names in found.items()}
 
-    def read(self, text: str, byline: str | None = None) -> tuple[Credit, ...]:
+    def read(
+        self, text: str, byline: str | None = None, *, beginning: bool = True, end: bool = True
+    ) -> tuple[Credit, ...]:
         """Return the credits of an article, one for each credited agency, sorted by agency id.
+
+        `beginning`, `end`: False if `WordFinder` found no name there.
 
         >>> reader = CreditReader([Agency(1, "AP", ("AP", "Associated Press"))])
         >>> reader.read("BRIG (AP) - It rained."), reader.read("The AP exam is hard.")
@@ -165,8 +171,21 @@ class CreditReader:
         if byline:
             self._add(found, self._named(byline), "byline")
         self._within(found, text)
+        if beginning:
+            self._bylines(found, ends.first(text, BYLINES))
+            self._photos(found, ends.first(text, HEAD))
+        if end:
+            tail = ends.last(text, TAIL)
+            self._tail(found, tail.rstrip(), text)
+            if "/" in tail or "hoto" in tail:
+                self._photos(found, tail)
+        if "item" in found.values():  # If several agencies wrote items, none wrote the whole text
+            found = {id: "item" if place in ("dateline", "end") else place for id, place in found.items()}
+        return tuple(sorted(found.items())) if found else ()
+
+    def _bylines(self, found: dict[int, Place], part: str) -> None:
         begins, ending, above = self._begins, self._ending, ""
-        for line in text[:BYLINES].split("\n"):
+        for line in part.split("\n"):
             if line[:1] == " ":
                 line = line.lstrip()
             # `_line` is slow, so call it only for lines that begin or may end with a name.
@@ -178,13 +197,6 @@ class CreditReader:
                     self._line(found, line.strip(), above)
             if line:
                 above = line
-        self._tail(found, text[-TAIL:].rstrip(), text)
-        self._photos(found, text[:HEAD])
-        if "/" in (tail := text[-TAIL:]) or "hoto" in tail:
-            self._photos(found, tail)
-        if "item" in found.values():  # If several agencies wrote items, none wrote the whole text
-            found = {id: "item" if place in ("dateline", "end") else place for id, place in found.items()}
-        return tuple(sorted(found.items())) if found else ()
 
     def _add(self, found: dict[int, Place], agencies: Iterable[Agency], place: Place) -> None:
         for agency in agencies:
@@ -375,7 +387,7 @@ class CreditReader:
             self._add(found, self._leading(last), "end")
         listed = "ontribut" in tail or "ation from " in tail or "aterial from " in tail
         if listed or "reporting by" in tail or "With " in tail:
-            self._contributions(found, text[-CONTRIBUTIONS:])
+            self._contributions(found, ends.last(text, CONTRIBUTIONS))
 
     def _contributions(self, found: dict[int, Place], tail: str) -> None:
         for match in _CONTRIBUTED.finditer(tail) if "ontributed" in tail else ():
@@ -383,7 +395,7 @@ class CreditReader:
             self._add(found, self._listed(match[2] or ""), "contribution")
         for words in _CONTRIBUTING:
             if words in tail and self._can_name(names := tail.partition(words)[2].partition("\n")[0]):
-                names = _SENTENCE.split(_FILES.sub("", names, count=1))[0]
+                names = _SENTENCE.split(_FILES.sub("\n", names, count=1))[0]
                 self._add(found, self._listed(names.rstrip(" .)")), "contribution")
 
     def _closing(self, found: dict[int, Place], tail: str) -> None:

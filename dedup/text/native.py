@@ -13,7 +13,7 @@ import sys
 import threading
 import unicodedata
 from collections.abc import Sequence
-from ctypes import POINTER, byref, c_char_p, c_int64, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_int64, c_uint8, c_void_p
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -105,7 +105,9 @@ def library() -> ctypes.CDLL | None:
     try:
         found = ctypes.CDLL(str(LIBRARY))
         found.dedup_print.argtypes = [c_void_p, c_int64, c_void_p, c_void_p, c_void_p, c_void_p]
-    except (OSError, AttributeError):  # The library is missing, or is of a version without prints
+        found.dedup_find_words.argtypes = [c_char_p, c_void_p, c_int64, c_void_p, c_void_p, c_uint8, c_void_p]
+        found.dedup_find_words.restype = None
+    except (OSError, AttributeError):  # The library is missing, or is of an older version
         return None
     found.dedup_fingerprint.argtypes = [POINTER(_Parameters), POINTER(_Call)]
     found.dedup_fingerprints.argtypes = [POINTER(_Parameters), POINTER(_Call), POINTER(_Many)]
