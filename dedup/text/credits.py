@@ -64,7 +64,8 @@ _WHEN = re.compile(
 )
 _PERSON = re.compile(r"(?:[A-Z][\w.'\u2019-]*[ ,&]+(?:and )?){2,8}")
 _RIGHTS = re.compile(
-    r"(?:(?:\xa9|\([cC]\)|(?:[Cc]opyright|COPYRIGHT)(?![A-Za-z]))[\s\xa0,:]*)+(?:by\s+|\d{4}(?:-\d{4})?,?\s*(?:by\s+)?)*"
+    r"(?:(?:\xa9|\([cC]\)|(?:[Cc]opyright|COPYRIGHT)(?![^\W\d_]))[\s\xa0,:]*)+"
+    r"(?:by\s+|\d{4}(?:-\d{4})?,?\s*(?:by\s+)?)*"
 )
 _RIGHTS_BEGIN = frozenset("\xa9(cC")  # Characters with which a match of `_RIGHTS` can begin
 _CONTRIBUTED = re.compile(
@@ -75,12 +76,8 @@ _CONTRIBUTED = re.compile(
 # Words before a list of contributors. The first letter is left out, since it may be a capital. "With " counts
 # only at the start of a line, since it begins ordinary sentences, too.
 _CONTRIBUTING = (
-    "ontributing: ",
-    "aterial from ",
-    "nformation from ",
-    "dditional reporting by ",
-    "\nWith ",
-    "\n With ",
+    *("ontributing: ", "aterial from ", "nformation from ", "dditional reporting by "),
+    *("\nWith ", "\n With "),
 )
 _FILES = re.compile(r"(?:files|reports|reporting) (?:from|by) ")
 _SENTENCE = re.compile(r"(?<=[a-z]{3})[.!?][\"\u201d\u2019]? ?(?=[A-Z])| was used ")
@@ -131,13 +128,11 @@ class CreditReader:
         self._words = {_WORD_BREAK.split(name.casefold().lstrip(_EDGES))[0] for name in self._exact}
         self._begins = self._beginnings()
         self._ends = {name[-2:].casefold() for name in self._exact}
-        spelled = sorted(self._exact, key=len, reverse=True)
-        self._starting = {
-            two: [one for one in spelled if one[:2] == two] for two in {one[:2] for one in spelled}
-        }
-        self._ending = {
-            two: [one for one in spelled if one[-2:] == two] for two in {one[-2:] for one in spelled}
-        }
+        self._starting: dict[str, list[str]] = {}
+        self._ending: dict[str, list[str]] = {}
+        for one in sorted(self._exact, key=len, reverse=True):
+            self._starting.setdefault(one[:2], []).append(one)
+            self._ending.setdefault(one[-2:], []).append(one)
         self._bracketed = lru_cache(REMEMBERED)(self._in_brackets)
         self._named = lru_cache(REMEMBERED)(self._in_byline)
 
@@ -257,11 +252,8 @@ class CreditReader:
             if not agency and (name[-1:] == "." or ". " in name):
                 # Typesetters put spaces and full stops into names: "Havas .", "A. F. P."
                 tight = name.replace(" ", "")
-                agency = (
-                    self._agency(name.rstrip(" ."))
-                    or self._agency(tight)
-                    or self._agency(tight.replace(".", ""))
-                )
+                tries = (name.rstrip(" ."), tight, tight.replace(".", ""))
+                agency = next(filter(None, map(self._agency, tries)), None)
             joined = [self._agency(one) for one in name.split("-")] if not agency and "-" in name else []
             if agency:
                 agencies.append(agency)
@@ -312,11 +304,8 @@ class CreditReader:
         if not ends and len(self._last_name(before)) > 3:
             return None  # The bracket has a short form of the name: "The Associated Press (AP) - an agency"
         if not ends and rest and rest[0] in _DASHES:
-            return (
-                amid
-                if len(before) <= _DATELINE and not (before[-1:].islower() and _PROSE.search(before))
-                else None
-            )
+            prose = before[-1:].islower() and _PROSE.search(before)
+            return amid if len(before) <= _DATELINE and not prose else None
         above = above.rstrip(" \xa0\r")
         closed = (before or above or "\n")[-1] in f"{_CLOSED}," or text[stop - 5 : stop - 1].isdecimal()
         if ends:
@@ -400,8 +389,7 @@ class CreditReader:
 
     def _closing(self, found: dict[int, Place], tail: str) -> None:
         """Add the agencies named after the end of the last sentence: `… he said. - AFP`."""
-        last = _LAST.search(tail[-_OWN_LINE:])
-        if last:
+        if last := _LAST.search(tail[-_OWN_LINE:]):
             agencies = [self._agency(part) for part in last[1].split("/")]
             if all(agencies):
                 self._add(found, [agency for agency in agencies if agency], "end")

@@ -15,7 +15,7 @@ from dedup.api import OfCorpus, checks, transacted
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.printable import guarded
-from dedup.db.database import Cursor, one_column, one_row
+from dedup.db.database import Cursor, one_column
 from dedup.db.statements import Statements
 from dedup.extras.coverage.names import OutletName, propose
 
@@ -142,9 +142,10 @@ def write(cursor: Cursor, rows: Iterable[Outlet]) -> int:
     return len(found)
 
 
-def has_articles(cursor: Cursor, name: str) -> bool:
-    """Return whether an article has this outlet, under exactly this name."""
-    return bool(one_row(cursor, _sql("has_articles"), {"name": checks.text("the name", name)})[0])
+def without_articles(cursor: Cursor, names: Sequence[str]) -> list[str]:
+    """Return those of the names that no article has as its outlet, in order."""
+    given = [checks.text("the name", name) for name in names]
+    return one_column(cursor, _sql("without_articles"), {"names": given})
 
 
 def remove(cursor: Cursor, name: str) -> None:
@@ -209,7 +210,7 @@ class Outlets(OfCorpus):
     stated = transacted(load_table)
     proposals = transacted(proposals)
     set = transacted(set_outlet)
-    has_articles = transacted(has_articles)
+    without_articles = transacted(without_articles)
     remove = transacted(remove)
 
     def write(self, rows: Sequence[Outlet]) -> int:

@@ -16,10 +16,13 @@ SELECT name, family, alias_of, agency FROM dedup.outlet ORDER BY name
 -- Return the row of an outlet.
 SELECT name, family, alias_of, agency FROM dedup.outlet WHERE name = %(name)s
 
--- name: has_articles
--- Return whether an article has this outlet, by the index of the first 100 characters.
-SELECT EXISTS (SELECT FROM dedup.outlet_article
-               WHERE left(publication, 100) COLLATE "C" = left(%(name)s, 100) AND publication COLLATE "C" = %(name)s)
+-- name: without_articles
+-- Return the names that no article has as its outlet, by the index of the first 100 characters.
+SELECT given.name FROM unnest(%(names)s::text[]) WITH ORDINALITY AS given (name, number)
+WHERE NOT EXISTS (SELECT FROM dedup.outlet_article
+                  WHERE left(publication, 100) COLLATE "C" = left(given.name, 100)
+                    AND publication COLLATE "C" = given.name OFFSET 0)
+ORDER BY given.number
 
 -- name: unlisted
 -- Return the agencies of `agencies` that are not listed.

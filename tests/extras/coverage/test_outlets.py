@@ -70,7 +70,19 @@ def test_an_outlet_without_articles_is_stored_and_told(dd: Deduplicator, run: Ru
         assert run("outlets", "set", name, "--family", "Roe")[2] == f"{name}: family Roe\n"
     long = "x" * 200
     dd.load([Article("long", text(window(900, 5, ring=10_000)), publication=f"{long}1")])
-    assert [dd.outlets.has_articles(f"{long}{number}") for number in (1, 2)] == [True, False]
+    assert dd.outlets.without_articles([f"{long}1", f"{long}2"]) == [f"{long}2"]
+
+
+def test_an_import_names_outlets_without_articles(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "outlets.csv"
+    file.write_text("name,family\nHerald,Roe\nHeralt,Roe\n", encoding="utf-8")
+    assert run("outlets", "import", str(file))[2].splitlines() == [
+        "stored 2 outlets",
+        "note: no article has the outlet 'Heralt' yet; `dedup outlets` lists the outlets",
+    ]
+    file.write_text("name\n" + "".join(f"new {number}\n" for number in range(12)), encoding="utf-8")
+    assert "the outlets 'new 0', 'new 1', " in (told := run("outlets", "import", str(file))[2])
+    assert "'new 9' and 2 more yet" in told
 
 
 def test_what_is_stated_decides_about_origins(dd: Deduplicator, run: Run) -> None:
@@ -164,7 +176,7 @@ def test_a_file_is_stored_whole_or_not_at_all(dd: Deduplicator, run: Run, tmp_pa
         assert run("outlets", "import", str(file))[0] == 2
         assert dd.outlets.stated() == []
     file.write_text("\ufeffname,alias_of\nb,a\nc,a\n", "utf-8")
-    assert run("outlets", "import", str(file)) == (0, "", "stored 2 outlets\n")
+    assert run("outlets", "import", str(file))[2].startswith("stored 2 outlets\n")
     assert [one.name for one in dd.outlets.stated()] == ["a", "b", "c"]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from dedup.extras.coverage import outlets as stating
 else:
     stating = Later("dedup.extras.coverage.outlets")  # Imported later: help must not wait for the database
+
+SHOWN_UNKNOWN = 10  # Outlets without articles that a note names
 
 outlets_app = typer.Typer(invoke_without_command=True)
 
@@ -87,12 +89,11 @@ def outlets_set(
         raise InputError("give --family, --alias-of or --agency")
     with corpus(make=True) as dd:
         after = dd.outlets.set(name, family=family, alias_of=alias_of, agency=agency)
-        known = dd.outlets.has_articles(after.name)
+        unknown = dd.outlets.without_articles([after.name])
     stated = {"family": after.family, "alias of": after.alias_of, "agency": after.agency}
     told = ", ".join(f"{what} {value}" for what, value in stated.items() if value)
     output.say(f"{after.name}: {told or 'nothing is stated'}")
-    if not known:  # Outlets may be stated before their articles are loaded
-        output.say(f"note: no article has the outlet {after.name!r} yet; `dedup outlets` lists the outlets")
+    _tell_unknown(unknown)
 
 
 @outlets_app.command("unset")
@@ -142,7 +143,7 @@ def outlets_import(
     """Store the statements of a CSV file, in place of earlier statements about the same outlets.
 
     The first line names columns: name, and any of family, alias_of and agency. Outlets that the file does not
-    name keep their statements. After an error nothing is stored.
+    name keep their statements. After an error nothing is stored. A note names outlets without articles.
     """
     try:
         if file == "-":
@@ -154,4 +155,15 @@ def outlets_import(
         raise InputError(f"cannot read {file}: {error.strerror}") from None
     with corpus(make=True) as dd:
         count = dd.outlets.write(rows)
+        unknown = dd.outlets.without_articles([row.name for row in rows])
     output.say(f"stored {counted(count, 'outlet')}")
+    _tell_unknown(unknown)
+
+
+def _tell_unknown(names: Sequence[str]) -> None:
+    """Name outlets that no article has yet: their articles may come later, or the names are misspelled."""
+    if names:
+        shown = ", ".join(map(repr, names[:SHOWN_UNKNOWN]))
+        more = f" and {len(names) - SHOWN_UNKNOWN:,} more" if len(names) > SHOWN_UNKNOWN else ""
+        what = "the outlet" if len(names) == 1 else "the outlets"
+        output.say(f"note: no article has {what} {shown}{more} yet; `dedup outlets` lists the outlets")
