@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from contextlib import suppress
@@ -25,6 +26,8 @@ def main() -> None:
             sys.stdout.write(LISTING.read_text("utf-8"))
             sys.stdout.flush()
             return
+    # NumPy's OpenBLAS would start a thread per core, which dedup does not use: a third of NumPy's import.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from dedup.cli import main as commands  # The import takes 150 ms
 
     commands.main()
