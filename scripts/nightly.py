@@ -1,11 +1,11 @@
-"""Measure the stages of a nightly run, and their growth with the corpus.
+"""Measure the stages of a nightly run, and how much longer they take on a larger corpus.
 
     scripts/nightly.py [FILE] [--new N] [--base N ...] [--workers N] [--json]
 
 For each base, the first articles of a file are loaded and settled. Then, on each of three nights, N new
 articles are loaded, and a backfill settles them; medians are printed. `first` is the first backfill, of the
-whole base. Counts of common sentences are only updated, so the nightly columns should hardly grow with the
-base. Takes about 6 minutes.
+whole base. A nightly backfill updates the stored counts of frequent sentences, and does not count the
+sentences of the base again. So the nightly columns should hardly grow with the base. Takes about 6 minutes.
 """
 
 from __future__ import annotations

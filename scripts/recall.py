@@ -12,7 +12,7 @@ a fresh corpus on an embedded server, and settled. Then the script counts:
   with their original.
 - contained: pairs with a containment of at least 0.7 and a Jaccard below 0.5. Related: contained pairs in one
   story, or in two similar stories. With --json also `of_duplicates`: contained pairs that are not related and
-  have a duplicate, which dedup compares only with originals.
+  of which at least one article is a duplicate. (dedup compares duplicates only with originals.)
 - by containment: pairs that only the containment rule relates. Confirmed: these pairs with an exact
   containment of at least 0.5.
 - pages: whole web pages, with menus and advertisements, of articles that a person has also extracted.

@@ -99,7 +99,7 @@ def fresh_corpus(database: Database) -> None:
 
 
 def store(database: Database, found: Iterable[Article]) -> int:
-    """Store articles in the way of `dedup load`, and return their number."""
+    """Store articles as `dedup load` does, and return how many were stored."""
     count, size = 0, 0
     batch: list[Article] = []
     for article in found:

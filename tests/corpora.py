@@ -52,7 +52,7 @@ Code = int
 
 
 def code(number: int, variant: int = 0) -> Code:
-    """Return the number that stands for a variant of sentence `number`."""
+    """Return the code of a variant of the sentence with this number."""
     return number * VARIANTS + variant
 
 

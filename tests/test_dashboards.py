@@ -135,7 +135,7 @@ def charts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def run_notebook() -> tuple[list[Any], dict[str, Any]]:
-    """Run the notebook; return the output of each cell, and the final names."""
+    """Run the notebook; return the output of each cell, and the variables as they are at the end."""
     found = json.loads(NOTEBOOK.read_text("utf-8"))
     assert (found["nbformat"], found["nbformat_minor"]) == (4, 5)
     cells = found["cells"]

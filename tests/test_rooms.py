@@ -75,7 +75,7 @@ def test_every_room_has_its_place_and_they_are_few() -> None:
 
 def test_every_folder_is_a_package_of_the_list() -> None:
     folders = {place.name for place in PACKAGE.iterdir() if place.is_dir() and place.name != "__pycache__"}
-    # The folder `migrations` is in the package only if a wheel is installed.
+    # An installed wheel has the folder `migrations` in the package; a checkout has it beside the package.
     assert folders <= {*ROOMS, *PUBLIC, "extras", "migrations"}
 
 

@@ -90,8 +90,8 @@ class AsyncDeduplicator:
             verdict = await dd.submit(Article(source_id="a1", text="…"))
 
     Answers and arguments are as in `Deduplicator`; methods that return rows, such as `marks`, are for
-    `async for`. A task may be cancelled
-    at any time. A call that a thread has begun is finished; a call that still waits for a thread is dropped.
+    `async for`. A task may be cancelled at any time. A call that a thread has begun still runs to its end; a
+    call that waits for a thread is dropped.
     The time of a `timeout` begins when a thread begins the call.
 
     Entering the `async with` raises the errors of `Deduplicator(…)`. Outside of the block a method raises

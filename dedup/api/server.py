@@ -60,9 +60,10 @@ def will_start() -> bool:
 
 
 def require_data(*, start: bool = True) -> None:
-    """Raise EmbeddedServerError if the embedded server is used and has no data; start and make nothing.
+    """Raise EmbeddedServerError if the embedded server is used and has no data.
 
-    `start`: whether the caller may start the server; if not, a stopped server raises the error too.
+    This check does not start the server, and makes no corpus. `start`: whether the caller may start the
+    server; if False, the error is also raised if the server is stopped.
     """
     if config.address():
         return

@@ -210,7 +210,7 @@ class Attachment(Answer):
         return _NAMED.format(f"{self.name}/", key)
 
     def original(self, key: Part) -> Part:
-        """Return SQL for the source_id of an original. `key`: SQL for the key in the column of originals."""
+        """Return SQL for the source_id of an original. `key`: an SQL expression of the original's key."""
         return _NAMED.format(f"{self.name}/", _as_text(key, self.original_type))
 
     def original_from(self, source_id: Part) -> Part:

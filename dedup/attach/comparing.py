@@ -36,7 +36,7 @@ def savepoint(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
         # The message of the server is left out, since it may quote a row.
         raise UnfitError(
             f"{attachment.shown}: the functions made for it no longer fit (SQLSTATE {error.sqlstate}):"
-            f" `dedup remap {attachment.name}`"
+            f" run `dedup remap {attachment.name}`"
         ) from None
 
 

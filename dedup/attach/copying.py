@@ -53,7 +53,7 @@ def require_trust(cursor: Cursor, attachment: Attachment) -> None:
     if row != ([], []):
         raise UnfitError(
             f"{attachment.shown}: reading it would run code of a role that has fewer rights than the corpus'"
-            f" owner: `dedup remap {attachment.name}`"
+            f" owner: run `dedup remap {attachment.name}`"
         )
     if attachment.bases:
         found = bases.owners(cursor, attachment)
@@ -61,7 +61,7 @@ def require_trust(cursor: Cursor, attachment: Attachment) -> None:
         if len(found) != 1:
             raise UnfitError(
                 f"{attachment.shown}: a table from which it takes rows or names is gone or belongs to another"
-                f" role: `dedup remap {attachment.name}`"
+                f" role: run `dedup remap {attachment.name}`"
             )
 
 
@@ -79,7 +79,7 @@ def open_session(
         raise UnfitError(
             f"{attachment.shown}: the table, its partitions and its functions belong to several roles"
             f" ({', '.join(sorted(map(str, found)))}): give the table and its partitions to one role, then"
-            f" `dedup remap {attachment.name}`"
+            f" run `dedup remap {attachment.name}`"
         )
     (owner,) = found
     timeouts = replace(database.timeouts, statement=OWNER_SECONDS, idle=OWNER_SECONDS)
@@ -103,7 +103,7 @@ def open_session(
         # The error's message is left out, because the owner's code may have written it.
         raise UnfitError(
             f"{attachment.shown}: a session of {owner} cannot read it (SQLSTATE"
-            f" {error.sqlstate or 'unknown'}): `dedup remap {attachment.name}`"
+            f" {error.sqlstate or 'unknown'}): run `dedup remap {attachment.name}`"
         ) from None
     finally:
         connection.close()
@@ -213,7 +213,9 @@ def _copy(
         for row in asking.stream(query, {**given, "most": MAX_TEXT_CHARACTERS + 1}):
             source_id = row[0]
             if source_id is None or not source_id.startswith(f"{attachment.name}/"):
-                raise UnfitError(f"{attachment.shown}: a row has a null key: `dedup remap {attachment.name}`")
+                raise UnfitError(
+                    f"{attachment.shown}: a row has a null key: run `dedup remap {attachment.name}`"
+                )
             found.append((source_id, row[-1]))
             # Texts are read after all other columns: a text is null if its row was deleted meanwhile.
             held.append((source_id, row[1] or "", *row[2:]))
@@ -237,5 +239,5 @@ def _keep(cursor: Cursor, attachment: Attachment, rows: Sequence[tuple[str | Non
     except (psycopg.DataError, psycopg.errors.CardinalityViolation) as error:
         raise UnfitError(
             f"{attachment.shown}: a value of a row cannot be copied (SQLSTATE {error.sqlstate}):"
-            f" `dedup remap {attachment.name}`"
+            f" run `dedup remap {attachment.name}`"
         ) from None

@@ -80,7 +80,10 @@ def make(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part
 
 
 def unmake(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) -> list[Part]:
-    """Return statements that undo `make`. Columns of marks are only dropped from former partitions."""
+    """Return statements that undo `make`, but leave the table its columns of marks.
+
+    Former partitions lose these columns. `detach` also drops the columns of the table.
+    """
     gone: list[Part] = [sql.SQL("DROP VIEW IF EXISTS {}").format(attachment.marks)]
     # If the key stays the same, the index is kept, because making it again would take long.
     if not same_key:

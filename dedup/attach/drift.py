@@ -78,7 +78,7 @@ def find(cursor: Cursor, attachment: Attachment) -> TableState:
 def problems_of(cursor: Cursor, attachment: Attachment, found: TableState | None = None) -> list[str]:
     """Return the problems of a table, one line each, with the name of the table and the next step."""
     found = found or find(cursor, attachment)
-    words = [f"{word}: `dedup remap {attachment.name}`" for word in _changes(cursor, attachment, found)]
+    words = [f"{word}: run `dedup remap {attachment.name}`" for word in _changes(cursor, attachment, found)]
     tables: list[tuple[Attachment | Base, TableState | BaseState]] = [(attachment, found)]
     for table, state in [*tables, *zip(attachment.bases, found.bases, strict=False)]:
         if state.secured:

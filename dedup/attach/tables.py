@@ -61,8 +61,8 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
         )
     if secured:
         raise InputError(
-            f"{given} has row security, so the rows read would depend on the reader's role;"
-            " attach a view of it, which shows the rows that its owner may read"
+            f"{given} has row security, so other roles may read other rows: attach a view of the table, which"
+            " shows the rows that the owner of the view may read"
         )
     return int(oid), schema, table, kind in VIEWS
 

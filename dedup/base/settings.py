@@ -214,7 +214,10 @@ class Settings:
 
     @property
     def signature_bytes(self) -> int:
-        """Bytes in the signature of an article with shingles, including its damaged-print signature."""
+        """Bytes in a signature, including the damaged-print signature.
+
+        The signature of an article without shingles is empty.
+        """
         return self.signature_size + PRINT_BYTES * self.prints
 
     def digest(self, kind: Kind) -> str:

@@ -81,8 +81,8 @@ def corpus(
 ) -> Iterator[dedup.Deduplicator]:
     """Open the corpus; print a message if that starts the embedded server.
 
-    `make`: make a missing corpus on the embedded server; commands that only read must not. `start`: false:
-    neither start that server nor upgrade its schema, for monitors.
+    `make`: whether to make a missing corpus on the embedded server; False for commands that only read.
+    `start`: whether the embedded server may be started and its schema upgraded; False for monitors.
     """
     if not make:
         dedup.server.require_data(start=start)

@@ -198,7 +198,7 @@ def _repair(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
 
 
 def _check_value(field: str, value: Any) -> tuple[str | None, Any]:
-    """Return the fault of an optional value, or None, and the value to store."""
+    """Return a pair: the fault of an optional value (None if it has no fault), and the value to store."""
     from decimal import Decimal  # imported late, since few commands need it
 
     if value is UNREADABLE:

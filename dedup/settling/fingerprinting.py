@@ -127,7 +127,8 @@ class Fingerprinting:
             after = page.last
 
     def _check_progress(self, page: Chunk) -> None:
-        # Normally a text that was read waits again only if the text or its attached table was changed.
+        # A text that was read waits no longer, unless the text or its attached table was changed since. So if
+        # the same texts wait in several rounds, the corpus is probably inconsistent.
         found = frozenset(page) - self._unreadable
         again = found & self._first_page
         self._same_pages = self._same_pages + 1 if again else 0

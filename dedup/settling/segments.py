@@ -24,8 +24,9 @@ from dedup.store.fingerprints import Target
 from dedup.store.key_segments import KeySegment
 from dedup.store.rulebooks import Rulebook
 
-# Recent keys are merged if there are more than this number (about 550 articles). A merge of 2,000 articles
-# with 55,000 takes a second, and reduces a key from 50 bytes to 8 bytes.
+# Recent keys are merged once there are more than this number; about 550 articles have so many keys. The merge
+# of the keys of 2,000 articles with the keys of 55,000 articles takes a second. A merged key takes 8 bytes, a
+# recent key 50 bytes.
 RECENT_ENTRIES = 20_000
 
 # Entries sorted at once, and bytes per entry: 320 MB in all. A large load sorts more if memory allows.

@@ -94,7 +94,7 @@ def _compare_versions(
             return
         pairs = waiting.page(start, PAGE)
         wanted = {id for pair in pairs for id in (pair.id, pair.other_id)}
-        # Keep sentences of the last page that are needed: a text may be compared with a text of that page.
+        # Keep the texts of the previous page that this page needs, too, so that these are not read again.
         known = {id: found for id, found in known.items() if id in wanted}
         with database.transaction() as cursor:
             for task in articles.load_texts(cursor, sorted(wanted - known.keys())):

@@ -1,4 +1,7 @@
-"""Starts, reads and drops the journal of changed marks (docs/changes.md), which triggers write."""
+"""Starts, reads and drops the journal of changed marks (docs/changes.md).
+
+Triggers of the database write the journal.
+"""
 
 from __future__ import annotations
 

@@ -337,7 +337,7 @@ class _Side:
         self.paired: dict[int, tuple[range, Segments]] = {}
 
     def until(self, stop: int) -> Iterator[Passage]:
-        """Yield the passages before sentence `stop`. The other text has no passage in their rows."""
+        """Yield the passages before sentence `stop`. Each gets a row without a passage of the other text."""
         while self._at < stop:
             yield self.next(elsewhere=True)
 

@@ -63,7 +63,10 @@ class Tokens:
         self._low, self._high = self.hashes & _LOW, self.hashes >> _HALF
 
     def sequences(self, starts: Places, stops: Places) -> npt.NDArray[np.int64]:
-        """Return the hash of each sequence of words. Sequences must be sorted, disjoint and not empty."""
+        """Return the hash of each sequence of words: sequence i has the words `starts[i]` to `stops[i] - 1`.
+
+        The sequences must be in order and must not overlap, and no sequence may be empty.
+        """
         if not len(starts):
             return np.empty(0, np.int64)
         counts = stops - starts

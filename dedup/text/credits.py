@@ -1,13 +1,13 @@
 """Find the news agencies that an article credits, by a list of spellings of their names.
 
-A listed name counts only at these seven places, not in running text:
+A listed name counts only at these seven places, not within a sentence such as "he told Reuters":
 
 - `byline`: in the byline of the article, in a line that begins with "By" or ends with ", Associated Press",
-  alone on a line, or before a date; a name between two persons in a list of over five names does not count
+  alone on a line, or before a date. In a list of over five names a name between two persons does not count.
 - `dateline`: in brackets before the first sentence, "BERLIN (dpa) -", or before a dash, "Reuters. -"
 - `end`: at the end of the text, "(APA/dpa, 1.11.2015)", "- AFP", "Source: AFP", or alone on the last line
 - `copyright`: in one of the last lines that begins with "©" or "Copyright" and names a year or rights
-- `item`: as in a dateline or an end, but amid the text: the agency wrote one item of a column
+- `item`: like a dateline or an end, but in the middle of the text: the agency wrote one item of a column
 - `contribution`: "The Associated Press contributed to this report": the agency wrote part of the text
 - `photo`: "Ada Roe/AP", "AP Photo", "© AFP" alone: the agency took a picture
 """

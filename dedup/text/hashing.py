@@ -7,10 +7,10 @@ different data have equal 64-bit hashes with probability 2^-64, and equal 32-bit
 (Lemire and Kaser, "Strongly universal string hashing is fast", The Computer Journal 57 (11), 2014).
 
 SHAKE-256 makes the coefficients from a name and the key of the corpus. Without a key, the coefficients are
-public, and anyone can search for words that collide. With a key, an author who has not seen hashes cannot
-search for them: two words of the author collide with probability 2^-64, two sentences or texts with at most
-2^-63, two shingles with at most 2^-32 + 2^-63. So hide the hashes from authors. `batch.py` makes the same
-hashes in arrays.
+public, and anyone can search for words that collide. With a key, an author who has not seen hashes
+finds words that collide only by chance: two words of the author collide with probability 2^-64, two sentences
+or texts with at most 2^-63, two shingles with at most 2^-32 + 2^-63. So hide the hashes from authors.
+`batch.py` makes the same hashes in arrays.
 """
 
 from __future__ import annotations

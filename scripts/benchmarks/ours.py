@@ -122,7 +122,10 @@ def change(url: str, name: str, value: str) -> None:
 
 
 def groups(url: str, numbers: dict[str, int]) -> npt.NDArray[np.int32]:
-    """Return for each article number the number of its original; others are their own originals."""
+    """Return an array that gives, for each article number, the number of the article's original.
+
+    An article that is not a duplicate is its own original.
+    """
     found = np.arange(len(numbers), dtype=np.int32)
     with Deduplicator(url) as deduplicator:
         for mark in deduplicator.marks():

@@ -121,7 +121,7 @@ def test_the_examples_work(server: Server, tmp_path: Path, monkeypatch: pytest.M
 
 
 def classes() -> Iterator[tuple[ast.ClassDef, list[str]]]:
-    """Yield public classes and subclasses of `Answer`, each with the lines of the file that defines it.
+    """Yield each public class and each subclass of `Answer`, with the lines of the file that defines it.
 
     Classes of the extra `browse` are left out.
     """

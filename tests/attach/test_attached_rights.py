@@ -1,4 +1,4 @@
-"""Attached tables beside roles, restores, prepared transactions and `uninstall`."""
+"""Attached tables together with roles, restores, prepared transactions and `uninstall`."""
 
 from __future__ import annotations
 

@@ -370,7 +370,7 @@ def test_a_view_that_is_defined_anew_is_compared_by_the_next_backfill(
     owner.execute("DROP VIEW mine")
     assert settle(database).problems == [
         f"{SCHEMA}.mine: the table is gone; delete its articles with `dedup detach mine`, or give"
-        " another table by --table: `dedup remap mine`"
+        " another table by --table: run `dedup remap mine`"
     ]
     assert set(answer(database).marks) == {"mine/1"}
     owner.execute("CREATE VIEW mine AS SELECT * FROM published_posts")

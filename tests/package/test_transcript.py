@@ -121,7 +121,7 @@ def transcript() -> list[Step]:
 
 
 def script(typed: list[Step], address: str, before_setup: str = ":") -> str:
-    """Return a bash script that runs the steps until one fails, and prints a mark at the end of each step."""
+    """Return a bash script that runs the steps until one fails, and prints a marker after each step."""
     lines = []
     for step in typed:
         if step.command.strip() == SETUP:

@@ -1,6 +1,7 @@
 """Waits: every wait has a limit, no matter who holds the lock (docs/reliability.md, promise 15).
 
-Short timeouts make these tests quick. `scripts/latency.py` shows that one second is enough with the defaults.
+Short timeouts make these tests quick. `scripts/latency.py` measures that with the default timeouts a scraper
+has its verdict within a second.
 """
 
 from __future__ import annotations

@@ -478,7 +478,8 @@ def test_a_duplicate_is_stored_if_nothing_has_changed(database: Database, meanwh
         assert len(asked) == 2
         assert (told is not None) == (meanwhile == "nothing")
         assert bool(_stored(database, "copy")) == (meanwhile in ("nothing", "the same article is stored"))
-        # The test made a sentence common, which only settling may do: the marks need not be right.
+        # Only settling may make a sentence common. Here the test has done so: the marks may be wrong, so they
+        # are not checked.
         if meanwhile == "a sentence becomes common":
             return
         again = dd.submit(given)

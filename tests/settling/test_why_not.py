@@ -193,7 +193,7 @@ def explained(database: Database, a: str, b: str) -> Explanation:
 
 @pytest.fixture
 def chain(database: Database) -> Database:
-    """Store `a`, its copy `b`, and `c`, a duplicate of `b` but not of `a`; `d` has the text of `b`."""
+    """Store `a`; `b`, a duplicate of `a`; `c`, a duplicate of `b` but not of `a`; and `d`, a copy of `b`."""
     load(database, *(article(name, window(start, 6), start) for start, name in enumerate("abc")))
     load(database, article("d", window(1, 6), 9))
     return database

@@ -119,7 +119,7 @@ def _refuse_unsettled(cursor: Cursor) -> None:
 
 
 def quality_of(cursor: Cursor) -> Quality | None:
-    """Measure the marks by judgements: two articles of the same story count as a found duplicate.
+    """Measure the marks by judgements. A pair that the marks put into one story counts as a found duplicate.
 
     Pairs with a pending article are left out. Returns None if no pair remains.
     """

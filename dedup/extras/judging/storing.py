@@ -56,7 +56,7 @@ def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
     `picks` has every pair once; the pairs of a stratum are in the order drawn. Judgements are kept: if a pair
     is picked again, its earlier judgements count.
     """
-    # Strata alternate, big strata more often, so a judge who stops early has judged pairs of all strata.
+    # Spread the pairs of each stratum evenly, so that a judge who stops early has judged pairs of all strata.
     drawn: Counter[str] = Counter()
     placed: list[tuple[float, Pick]] = []
     for item in picks:

@@ -75,7 +75,7 @@ class GroupedCorpus:
 
 
 def grouped(taken: Taken, corpus: CorpusState, options: Options) -> GroupedCorpus:
-    """Do the steps that runs and estimates share: from fingerprints to groups of nodes with a common key."""
+    """Do the steps that runs and estimates share: from fingerprints to groups of nodes that share a key."""
     steps, settings, pins = taken.steps, corpus.settings, corpus.pins
     order = steps.table(
         "order", lambda: grouping.ordered(taken.fingerprints, settings, options.partitions), schema.ORDERED

@@ -59,7 +59,7 @@ class WorkEstimate(Answer):
         texts: different texts.
         common: common sentences, which make no pairs.
         keys: keys that several texts share.
-        pairs: pairs of texts with a common key, counted once for each common key.
+        pairs: pairs of texts that share a key, counted once for each shared key.
         head: maximum number of earliest texts of each key that the first round compares.
         first_round: pairs of the first round, counted as in `pairs`.
         step_bytes: stored size of the steps before the first round.

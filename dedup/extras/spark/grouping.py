@@ -5,8 +5,8 @@ A node is a class of articles with equal fingerprints and times of publication, 
 first article. All members of a class have the same relations, and later members are duplicates of the first.
 So only the first member is compared, and `results.py` writes marks and pairs for every member.
 
-Nodes with a common key are compared. A key is a sentence that is not common, a bucket, the content hash of a
-text without buckets, or a pinned pair.
+Nodes that share a key are compared. A key is a bucket, the content hash of a text without buckets, a pinned
+pair, or a sentence; but a common sentence (docs/semantics.md, section 2) is no key.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rounds that decide which nodes are duplicates, and find every pair that a mark depends on.
 
-A node is a class of articles with equal fingerprints and times of publication. Nodes with a common key are
+A node is a class of articles with equal fingerprints and times of publication. Nodes that share a key are
 candidates. A node becomes *eligible* when it is among the first `head` undecided nodes of each of its keys.
 Its earlier candidates are then eligible, too. A round has three parts. HEAD scores newly eligible nodes with
 their earlier candidates. DECIDE finds which eligible nodes are canonical, and which are *out* (duplicates).

@@ -9,7 +9,7 @@ from dedup.rules.pair import Relation
 
 SENTENCE, BUCKET, CONTENT = 0, 1, 2
 PIN_KINDS = {Relation.DUPLICATE: 3, Relation.SIMILAR: 4, Relation.UNRELATED: 5}
-"""Kinds of keys. Nodes with a common key are candidates. The key of a pinned pair is the pair's number."""
+"""Kinds of keys. Nodes that share a key are candidates. The key of a pinned pair is the pair's number."""
 
 KIND_NAMES = ("sentence", "bucket", "content", *("pinned pair",) * len(PIN_KINDS))
 

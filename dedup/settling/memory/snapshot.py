@@ -88,7 +88,8 @@ class Snapshot:
         sorted_ids, sorted_places: the ids in ascending order, and the place of each id.
         published: see `marks.published_second`.
         sentence_counts: number of sentences per article, including common sentences.
-        canonical, signature: canonical flags, and signatures of shape (n, k), of stored fingerprints.
+        canonical: canonical flags of the stored fingerprints.
+        signature: signatures of the stored fingerprints, shape (n, k).
         shared: three sets of entries whose key several articles have: sentences, buckets, contents.
         watched: entries of sentences that were common or are pinned, even if only one article has them.
         counts: counts of watched sentences, and of sentences in more than `common_stories` articles.

@@ -35,7 +35,7 @@ def stored(dd: Deduplicator, wire: datetime | None, herald: datetime | None) -> 
 
 
 def said(database: Database, view: str) -> dict[str, object]:
-    """Return the row of a view that tells of the stored duplicate: column -> value."""
+    """Return the row that a view has about the stored duplicate or its story, by column."""
     order = {"story": "copies DESC", "story_article": "(id = story_id)"}.get(view, "1")
     with database.transaction() as cursor:
         cursor.execute(f"SELECT * FROM dedup.{view} ORDER BY {order} LIMIT 1".encode())

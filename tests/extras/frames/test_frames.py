@@ -94,7 +94,7 @@ def dd(newsroom: Database) -> Iterator[Deduplicator]:
 
 
 def shown(database: Database, name: str) -> list[tuple[Any, ...]]:
-    """Return the rows of the view that a table must equal."""
+    """Return the rows, read from the views, that the table `name` of `frames` must equal."""
     with database.transaction() as cursor:
         return cursor.execute(VIEWS[name].encode()).fetchall()
 

@@ -256,7 +256,10 @@ def test_what_can_be_sent_is_described() -> None:
 
 
 def test_an_id_has_one_name() -> None:
-    """Check that an article's id is `source_id`, and that names of other articles' ids say their role."""
+    """Check that the id of an article is always named `source_id`.
+
+    The name of a second article's id says the article's role: `other_source_id`.
+    """
     named = {parameter["name"] for _, operation in operations() for parameter in operation["parameters"]}
     assert {name for name in named if "id" in name} == {"source_id", "other_source_id"}
     assert not named & {"a", "b"}

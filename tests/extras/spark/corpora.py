@@ -1,6 +1,6 @@
 """Corpora for the Spark engine: tables of fingerprints, the engine's answers, and the oracle's answers.
 
-Most fingerprints are made up without texts, because thousands of them take no time.
+Most fingerprints are invented directly, not made from texts: thousands of invented ones take no time.
 """
 
 from __future__ import annotations

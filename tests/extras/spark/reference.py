@@ -94,7 +94,7 @@ class Round:
         eligible: nodes that became eligible in this round.
         waiting: eligible nodes that are undecided at the end of the round.
         head_pairs, star_later, star_earlier: pairs scored by HEAD, and by the two cases of STAR.
-        put_out: nodes put out by STAR.
+        put_out: nodes that STAR decided to be out: later duplicates of a newly canonical node.
         edges: related pairs among all that were scored.
     """
 

@@ -1,4 +1,7 @@
-"""Scores and relations of arrays of pairs equal the rule for a single pair. Needs no Spark."""
+"""Scores and relations computed for arrays of pairs equal those that the rule gives each single pair.
+
+These tests need no Spark.
+"""
 
 from __future__ import annotations
 
