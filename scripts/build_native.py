@@ -20,7 +20,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.tags import platform_tags
 
-SOURCES = [Path("dedup", "text", name) for name in ("native.c", "native_narrow.c", "native_damaged.c", "native_words.c")]
+NAMES = ("native.c", "native_narrow.c", "native_damaged.c", "native_words.c")
+SOURCES = [Path("dedup", "text", name) for name in NAMES]
 LIBRARY = SOURCES[0].with_name("libnative.so")
 FLAGS = ["-std=c99", "-O3", "-Wall", "-Wextra", "-shared", "-fPIC", "-s"]
 
