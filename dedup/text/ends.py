@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-LONGEST_WORD = 60  # Characters by which a cut is moved at most
+import re
+
+_REST_OF_WORD = re.compile(r"[^\W_]{0,60}")  # A cut is moved by at most 60 characters
 
 
 def first(text: str, size: int) -> str:
     """Return the first `size` characters of a text, and the rest of a word that would be cut."""
-    return text[: _next_end(text, size)]
+    return text[: _between_words(text, size)]
 
 
 def last(text: str, size: int) -> str:
     """Return the last `size` characters of a text, without the rest of a word that would be cut."""
-    start = len(text) - size
-    if start > 0 and text[start - 1].isalnum():
-        start = _next_end(text, start)
-    return text[max(start, 0) :]
+    return text[_between_words(text, max(len(text) - size, 0)) :]
 
 
-def _next_end(text: str, place: int) -> int:
-    limit = min(len(text), place + LONGEST_WORD)
-    while place < limit and text[place].isalnum():
-        place += 1
-    return place
+def _between_words(text: str, place: int) -> int:
+    """Return `place`, or the end of the word around it."""
+    found = _REST_OF_WORD.match(text, place) if text[place - 1 : place].isalnum() else None
+    return found.end() if found else place
