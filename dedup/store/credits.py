@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from dedup.base.answer import Answer
@@ -78,9 +79,8 @@ class Reader:
     """Reader of credits and corrections, for lists of agencies and phrases. `names`: agencies by id."""
 
     def __init__(self, agencies: Iterable[Agency], phrases: Iterable[str]) -> None:
-        agencies, phrases = list(agencies), list(phrases)
-        self._credits, self._corrections = CreditReader(agencies), CorrectionReader(phrases)
-        self._finder = WordFinder((name for agency in agencies for name in agency.spellings), phrases)
+        self._agencies, self._phrases = list(agencies), list(phrases)
+        self._credits, self._corrections = CreditReader(self._agencies), CorrectionReader(self._phrases)
         self.names = self._credits.names
 
     def read_many(self, tasks: Sequence[TextTask]) -> dict[int, Notices]:
@@ -97,6 +97,12 @@ class Reader:
             task.text, task.title, beginning=bool(beginning & PHRASE), end=bool(end & PHRASE)
         )
         return Notices(credits, correction)
+
+    @cached_property
+    def _finder(self) -> WordFinder:
+        # Made when it is needed, since that takes as long as to read a hundred texts without it.
+        spellings = (spelling for agency in self._agencies for spelling in agency.spellings)
+        return WordFinder(spellings, self._phrases)
 
 
 def make_reader(cursor: Cursor) -> Reader:
@@ -144,12 +150,12 @@ def read_unread(cursor: Cursor) -> int:
     """Read credits and corrections of some waiting articles; return how many. Needs the settle lock."""
     ids = one_column(cursor, _sql("take_unread"), {"limit": UNREAD_ARTICLES})
     if ids:
-        read = make_reader(cursor).read_many
+        read = make_reader(cursor).read
         failed = set(one_column(cursor, _sql("failed"), {"ids": bigints(ids)}))
         known = articles.load_texts(cursor, [article for article in ids if article not in failed])
         # A failed article has no credits and is no correction (docs/semantics.md, sections 11 and 12).
         # `failed` also has deleted articles.
-        write(cursor, dict.fromkeys(failed, Notices()) | read(known))
+        write(cursor, dict.fromkeys(failed, Notices()) | {task.id: read(task) for task in known})
     return len(ids)
 
 
