@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from datetime import time as midnight
 from typing import Protocol
@@ -22,6 +23,16 @@ def counted(count: int, one: str, more: str | None = None) -> str:
     ('1 article', '2,000 copies')
     """
     return f"{count:,} {one if count == 1 else more or f'{one}s'}"
+
+
+def some(names: Sequence[str], most: int) -> str:
+    """Return the first names of a list, at most `most`, and how many more there are.
+
+    >>> some(["a", "b"], 2), some(["a", "b", "c", "d"], 2)
+    ('a, b', 'a, b and 2 more')
+    """
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def moment(time: datetime) -> str:

@@ -12,6 +12,7 @@ from typer import Argument, Option
 
 import dedup
 from dedup.base.errors import InputError
+from dedup.base.words import some
 from dedup.cli import output, shared
 from dedup.cli.progress import progress_bar
 from dedup.cli.signals import unfinished
@@ -344,8 +345,7 @@ def _origin(field: str, names: Mapping[str, int]) -> str:
 
 
 def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMES_SHOWN:,} more" if len(names) > NAMES_SHOWN else ""
-    return f"{', '.join(shared.shortened(name) for name in names[:NAMES_SHOWN])}{more}"
+    return some([shared.shortened(name) for name in names], NAMES_SHOWN)
 
 
 def _totals(reports: Sequence[dedup.LoadReport]) -> dict[str, Any]:

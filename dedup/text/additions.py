@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dedup.base.answer import Answer
-from dedup.base.words import counted
+from dedup.base.words import counted, some
 from dedup.text.normalize import without_mark_runs, words
 
 GRAM_WORDS = 3  # Words per gram; with only two, any text has grams such as "of the" by chance
@@ -56,9 +56,8 @@ class Addition(Answer):
             return "adds nothing to its original"
         parts = [counted(len(self.sentences), "sentence")] if self.sentences else []
         if self.numbers:
-            more = len(self.numbers) - NUMBERS_NAMED
-            named = ", ".join(self.numbers[:NUMBERS_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-            parts.append(f"the number{'s' if len(self.numbers) > 1 else ''} {named}")
+            plural = "s" if len(self.numbers) > 1 else ""
+            parts.append(f"the number{plural} {some(self.numbers, NUMBERS_NAMED)}")
         if not parts and not self.words_added:
             return "adds no words to its original: words are left out or moved"
         return f"adds {', '.join(parts or [counted(self.words_added, 'word')])} to its original"

@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 from dedup.base.errors import InputError
 from dedup.base.later import Later
-from dedup.base.words import line
+from dedup.base.words import line, some
 from dedup.cli import output
 from dedup.cli.read import OutputFile, RawOption, opened
 from dedup.cli.shared import JsonOption, corpus, counted
@@ -163,7 +163,6 @@ def outlets_import(
 def _tell_unknown(names: Sequence[str]) -> None:
     """Name outlets that no article has yet: their articles may come later, or the names are misspelled."""
     if names:
-        shown = ", ".join(map(repr, names[:SHOWN_UNKNOWN]))
-        more = f" and {len(names) - SHOWN_UNKNOWN:,} more" if len(names) > SHOWN_UNKNOWN else ""
         what = "the outlet" if len(names) == 1 else "the outlets"
-        output.say(f"note: no article has {what} {shown}{more} yet; `dedup outlets` lists the outlets")
+        shown = some([repr(name) for name in names], SHOWN_UNKNOWN)
+        output.say(f"note: no article has {what} {shown} yet; `dedup outlets` lists the outlets")
